@@ -1,0 +1,162 @@
+//! What a person sends, and what is kept of it.
+
+use crate::{Actor, AnswerId, ClarifyId, OptionId, QuestionId, Questions, Timestamp};
+use crate::rejection::InvalidAnswer;
+use serde::{Deserialize, Serialize};
+
+/// Text or note of an answer at most, in characters.
+pub const MAX_ANSWER_CHARS: usize = 20_000;
+
+/// What the person means to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerAction {
+    /// Answer; empty means dismissed (E10).
+    Answer,
+    /// Ask for more information.
+    AskBack,
+    /// Decline.
+    Dismiss,
+    /// Skip; recommendations become assumptions.
+    Skip,
+}
+
+/// One question's answer as a surface sends it: ids only, never label or question text.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AnswerEntry {
+    /// Which question; none means the first one, for surfaces that know only one question (E9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question_id: Option<QuestionId>,
+    /// Options chosen.
+    #[serde(default)]
+    pub option_ids: Vec<OptionId>,
+    /// Own text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// A note beside the choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What a person sent, as it goes through the inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Response {
+    /// Made by the surface; repeating it returns the first outcome.
+    pub answer_id: AnswerId,
+    /// Who, and where.
+    pub actor: Actor,
+    /// What they mean to do.
+    pub action: AnswerAction,
+    /// Per question; questions may be missing.
+    #[serde(default)]
+    pub answers: Vec<AnswerEntry>,
+    /// The text of an ask-back, or a word with a dismissal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// A response together with what the inbox knows of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Which clarification.
+    pub clarify_id: ClarifyId,
+    /// What was sent.
+    pub response: Response,
+    /// When the inbox stored it: this, not the moment of judging, counts against a deadline.
+    pub stored_at: Timestamp,
+}
+
+/// A chosen option with its label, so that the log reads by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenOption {
+    /// The option's id.
+    pub id: OptionId,
+    /// Its label, verbatim.
+    pub label: String,
+}
+
+/// What a person chose for one question (A2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionAnswer {
+    /// Which question.
+    pub question_id: QuestionId,
+    /// Options chosen, in the question's order.
+    #[serde(default)]
+    pub options: Vec<ChosenOption>,
+    /// Own text, verbatim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Note, verbatim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+fn not_blank(text: Option<&String>) -> Option<String> {
+    text.filter(|t| !t.trim().is_empty()).cloned()
+}
+
+fn check_len(field: &'static str, text: Option<&String>) -> Result<(), InvalidAnswer> {
+    match text {
+        Some(t) if t.chars().count() > MAX_ANSWER_CHARS => Err(InvalidAnswer::TooLong { field }),
+        _ => Ok(()),
+    }
+}
+
+impl Response {
+    /// Matches what was sent with the questions. Entries left blank are dropped; the rest stand in
+    /// the order of the questions.
+    pub fn resolve(&self, questions: &Questions) -> Result<Vec<QuestionAnswer>, InvalidAnswer> {
+        check_len("text", self.text.as_ref())?;
+        let mut found = Vec::new();
+        for entry in &self.answers {
+            let question = match &entry.question_id {
+                Some(id) => questions.get(id).ok_or_else(|| InvalidAnswer::UnknownQuestion(id.clone()))?,
+                None if questions.len() == 1 => questions.first(),
+                None => return Err(InvalidAnswer::SeveralQuestions { count: questions.len() }),
+            };
+            if found.iter().any(|(id, _)| *id == question.id) {
+                return Err(InvalidAnswer::Repeated(question.id.clone()));
+            }
+            check_len("text", entry.text.as_ref())?;
+            check_len("note", entry.note.as_ref())?;
+            if let Some(unknown) = entry.option_ids.iter().find(|id| question.option(id).is_none()) {
+                return Err(InvalidAnswer::UnknownOption(unknown.clone()));
+            }
+            let options: Vec<ChosenOption> = question
+                .options
+                .iter()
+                .filter(|o| entry.option_ids.contains(&o.id))
+                .map(|o| ChosenOption { id: o.id.clone(), label: o.label.clone() })
+                .collect();
+            if options.len() > 1 && !question.multi_select {
+                return Err(InvalidAnswer::OneOptionOnly(question.id.clone()));
+            }
+            let answer = QuestionAnswer {
+                question_id: question.id.clone(),
+                options,
+                text: not_blank(entry.text.as_ref()),
+                note: not_blank(entry.note.as_ref()),
+            };
+            found.push((question.id.clone(), answer));
+        }
+        Ok(questions
+            .iter()
+            .filter_map(|q| found.iter().find(|(id, _)| *id == q.id).map(|(_, a)| a.clone()))
+            .filter(|a| !(a.options.is_empty() && a.text.is_none() && a.note.is_none()))
+            .collect())
+    }
+
+    /// The text that goes with the whole response, if it says anything.
+    pub fn own_text(&self) -> Option<String> {
+        not_blank(self.text.as_ref())
+    }
+}
+
+impl QuestionAnswer {
+    /// Labels and own text in one line, for dialects that know a single text.
+    pub fn as_text(&self) -> String {
+        let labels = self.options.iter().map(|o| o.label.as_str());
+        let words = self.text.iter().chain(&self.note).map(String::as_str);
+        labels.chain(words).collect::<Vec<_>>().join(", ")
+    }
+}

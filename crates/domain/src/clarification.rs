@@ -1,0 +1,264 @@
+//! One clarification from asking to settling.
+
+use crate::answer::{AnswerAction, QuestionAnswer, Response};
+use crate::rejection::InvalidAnswer;
+use crate::{
+    Actor, AnswerId, AskId, AskerId, AskerInfo, CancelCause, ClarifyId, Clock, ContextId,
+    DecidedBy, Dialect, Event, Millis, OptionId, QuestionId, Questions, Reason, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A recommendation that stands in for an answer nobody gave; never an answer (A5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assumption {
+    /// Which question.
+    pub question_id: QuestionId,
+    /// The recommended option.
+    pub option_id: OptionId,
+    /// Its label, verbatim.
+    pub label: String,
+}
+
+/// How a clarification ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How.
+    pub reason: Reason,
+    /// Which person, and where; only when a person decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
+    /// Why the system withdrew it; only with `cancelled`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<CancelCause>,
+    /// What a person agreed to; only with `response`.
+    #[serde(default)]
+    pub answers: Vec<QuestionAnswer>,
+    /// What was filled in when a person dismissed or asked back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partial: Vec<QuestionAnswer>,
+    /// Questions without an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<QuestionId>,
+    /// Recommendations standing in for answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<Assumption>,
+    /// What the person wrote to the whole, such as what they need to know first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The answer that settled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_id: Option<AnswerId>,
+    /// When: for a person's answer the moment the inbox stored it.
+    pub resolved_at: Timestamp,
+}
+
+impl Outcome {
+    /// Who decided it.
+    pub const fn decided_by(&self) -> DecidedBy {
+        self.reason.decided_by()
+    }
+
+    fn unpersonal(reason: Reason, questions: &Questions, now: Timestamp) -> Self {
+        Self {
+            reason,
+            actor: None,
+            cause: None,
+            answers: Vec::new(),
+            partial: Vec::new(),
+            unanswered: questions.iter().map(|q| q.id.clone()).collect(),
+            assumptions: Vec::new(),
+            text: None,
+            answer_id: None,
+            resolved_at: now,
+        }
+    }
+
+    /// Nobody answered in time.
+    pub(crate) fn timeout(questions: &Questions, now: Timestamp) -> Self {
+        Self::unpersonal(Reason::Timeout, questions, now)
+    }
+
+    /// The system withdrew it.
+    pub(crate) fn cancelled(questions: &Questions, cause: CancelCause, now: Timestamp) -> Self {
+        Self { cause: Some(cause), ..Self::unpersonal(Reason::Cancelled, questions, now) }
+    }
+
+    /// What a person's response amounts to.
+    pub(crate) fn of_person(
+        response: &Response,
+        questions: &Questions,
+        stored_at: Timestamp,
+    ) -> Result<Self, InvalidAnswer> {
+        let chosen = response.resolve(questions)?;
+        let text = response.own_text();
+        let reason = match response.action {
+            // E10: an empty answer is never a response.
+            AnswerAction::Answer if chosen.is_empty() => Reason::Dismissed,
+            AnswerAction::Answer => Reason::Response,
+            AnswerAction::AskBack if text.is_none() => return Err(InvalidAnswer::EmptyAskBack),
+            AnswerAction::AskBack => Reason::AskBack,
+            AnswerAction::Dismiss => Reason::Dismissed,
+            AnswerAction::Skip => Reason::Skipped,
+        };
+        let agreed = reason == Reason::Response;
+        let answered = |id: &QuestionId| agreed && chosen.iter().any(|a| a.question_id == *id);
+        let unanswered = questions.iter().map(|q| &q.id).filter(|id| !answered(id)).cloned();
+        let assumptions = if reason == Reason::Skipped { recommended(questions) } else { Vec::new() };
+        Ok(Self {
+            reason,
+            actor: Some(response.actor.clone()),
+            cause: None,
+            unanswered: unanswered.collect(),
+            answers: if agreed { chosen.clone() } else { Vec::new() },
+            partial: if agreed { Vec::new() } else { chosen },
+            assumptions,
+            text,
+            answer_id: Some(response.answer_id.clone()),
+            resolved_at: stored_at,
+        })
+    }
+
+    /// Whether two outcomes say the same, whoever said it and whenever.
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        self.reason == other.reason
+            && self.answers == other.answers
+            && self.partial == other.partial
+            && self.text == other.text
+    }
+}
+
+/// The recommended option of every question that has one.
+fn recommended(questions: &Questions) -> Vec<Assumption> {
+    questions
+        .iter()
+        .filter_map(|q| {
+            let option = q.option(q.recommended.as_ref()?)?;
+            Some(Assumption {
+                question_id: q.id.clone(),
+                option_id: option.id.clone(),
+                label: option.label.clone(),
+            })
+        })
+        .collect()
+}
+
+/// An answer that came after the clarification was settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateAnswer {
+    /// What was sent, whole.
+    pub response: Response,
+    /// What it chose, with labels, as far as it fits the questions.
+    #[serde(default)]
+    pub answers: Vec<QuestionAnswer>,
+    /// When the inbox stored it.
+    pub stored_at: Timestamp,
+}
+
+/// The state of one clarification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clarification {
+    /// Its id.
+    pub id: ClarifyId,
+    /// The caller's id of the ask.
+    pub ask_id: AskId,
+    /// The turn that asked.
+    pub context_id: ContextId,
+    /// The asking process.
+    pub asker_id: AskerId,
+    /// How long the asker may be missing.
+    pub asker_ttl: Millis,
+    /// Who asks, for the person.
+    pub asker: AskerInfo,
+    /// Whose defaults apply.
+    pub dialect: Dialect,
+    /// What is asked.
+    pub questions: Arc<Questions>,
+    /// Until when.
+    pub clock: Clock,
+    /// When it was issued.
+    pub requested_at: Timestamp,
+    /// Who stopped the countdown, if somebody did.
+    pub held_by: Option<Actor>,
+    /// How it ended, once it has.
+    pub outcome: Option<Arc<Outcome>>,
+    /// Answers that came too late.
+    pub late: Vec<AnswerId>,
+}
+
+impl Clarification {
+    /// The clarification that a `requested` event starts; none for any other event.
+    pub fn requested(event: &Event) -> Option<Self> {
+        let Event::Requested {
+            clarify_id,
+            ask_id,
+            context_id,
+            asker_id,
+            asker_ttl,
+            asker,
+            dialect,
+            questions,
+            clock,
+            requested_at,
+        } = event
+        else {
+            return None;
+        };
+        Some(Self {
+            id: *clarify_id,
+            ask_id: ask_id.clone(),
+            context_id: *context_id,
+            asker_id: asker_id.clone(),
+            asker_ttl: *asker_ttl,
+            asker: asker.clone(),
+            dialect: *dialect,
+            questions: Arc::clone(questions),
+            clock: *clock,
+            requested_at: *requested_at,
+            held_by: None,
+            outcome: None,
+            late: Vec::new(),
+        })
+    }
+
+    /// Folds one event of this clarification into its state; events of others change nothing.
+    pub fn evolve(&mut self, event: &Event) {
+        if event.clarify_id() != Some(self.id) {
+            return;
+        }
+        match event {
+            Event::Held { actor, .. } if self.is_pending() && self.held_by.is_none() => {
+                self.held_by = Some(actor.clone());
+            }
+            // The first resolution stands, whatever comes after it.
+            Event::Resolved { outcome, .. } if self.is_pending() => {
+                self.outcome = Some(Arc::clone(outcome));
+            }
+            Event::Late { late, .. } => self.late.push(late.response.answer_id.clone()),
+            _ => {}
+        }
+    }
+
+    /// The clarification `id` as these events of its session leave it; for questions older than
+    /// the session's current turn.
+    pub fn from_history<'a>(id: ClarifyId, events: impl Iterator<Item = &'a Event>) -> Option<Self> {
+        let mut found: Option<Self> = None;
+        for event in events.filter(|e| e.clarify_id() == Some(id)) {
+            match &mut found {
+                None => found = Self::requested(event),
+                Some(clarification) => clarification.evolve(event),
+            }
+        }
+        found
+    }
+
+    /// Whether it waits.
+    pub const fn is_pending(&self) -> bool {
+        self.outcome.is_none()
+    }
+
+    /// When it settles by itself, hold considered.
+    pub fn expires_at(&self) -> Timestamp {
+        self.clock.expires_at(self.held_by.is_some())
+    }
+}

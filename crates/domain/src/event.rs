@@ -1,0 +1,179 @@
+//! What happened, as it stands in the log for ever. Fields are only ever added.
+
+use crate::{
+    Actor, AskId, AskerId, AskerInfo, ClarifyId, Clock, CommitId, ContextId, Dialect, LateAnswer,
+    Millis, Outcome, Questions, SessionId, TenantId, Timestamp, Turn, TurnEnd,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The schema this build writes; a log with a newer one is not acted upon.
+pub const SCHEMA: u32 = 1;
+/// The largest commit, in bytes of JSON.
+pub const MAX_COMMIT_BYTES: usize = 256 * 1024;
+
+/// One event of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A turn began; everything before it is history.
+    Begun {
+        /// The turn.
+        #[serde(flatten)]
+        turn: Turn,
+    },
+    /// A turn ended.
+    Ended {
+        /// Which.
+        context_id: ContextId,
+        /// Why.
+        end: TurnEnd,
+    },
+    /// Questions were asked.
+    Requested {
+        /// The clarification's id.
+        clarify_id: ClarifyId,
+        /// The caller's id of the ask.
+        ask_id: AskId,
+        /// The turn that asks.
+        context_id: ContextId,
+        /// The asking process.
+        asker_id: AskerId,
+        /// How long the asker may be missing.
+        asker_ttl: Millis,
+        /// Who asks, for the person.
+        #[serde(default)]
+        asker: AskerInfo,
+        /// Whose defaults apply.
+        dialect: Dialect,
+        /// What is asked.
+        questions: Arc<Questions>,
+        /// Until when.
+        clock: Clock,
+        /// When it was issued.
+        requested_at: Timestamp,
+    },
+    /// A person stopped the countdown.
+    Held {
+        /// Which clarification.
+        clarify_id: ClarifyId,
+        /// Who.
+        actor: Actor,
+    },
+    /// A clarification was settled, once and for all.
+    Resolved {
+        /// Which.
+        clarify_id: ClarifyId,
+        /// How.
+        #[serde(flatten)]
+        outcome: Arc<Outcome>,
+    },
+    /// An answer came after the clarification was settled; nothing of it is lost.
+    Late {
+        /// Which clarification.
+        clarify_id: ClarifyId,
+        /// What came.
+        #[serde(flatten)]
+        late: LateAnswer,
+    },
+    /// Something in the inbox could not be read as a command.
+    Refused {
+        /// The id it carried in its subject, as written there.
+        clarify_id: String,
+        /// Why it was refused.
+        problem: String,
+        /// When the inbox stored it.
+        stored_at: Timestamp,
+    },
+}
+
+/// The name of an event, as it stands in subjects and headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EventKind {
+    /// `begun`
+    Begun,
+    /// `ended`
+    Ended,
+    /// `requested`
+    Requested,
+    /// `held`
+    Held,
+    /// `resolved`
+    Resolved,
+    /// `late`
+    Late,
+    /// `refused`
+    Refused,
+}
+
+impl EventKind {
+    /// The name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EventKind::Begun => "begun",
+            EventKind::Ended => "ended",
+            EventKind::Requested => "requested",
+            EventKind::Held => "held",
+            EventKind::Resolved => "resolved",
+            EventKind::Late => "late",
+            EventKind::Refused => "refused",
+        }
+    }
+}
+
+impl Event {
+    /// Its name.
+    pub const fn kind(&self) -> EventKind {
+        match self {
+            Event::Begun { .. } => EventKind::Begun,
+            Event::Ended { .. } => EventKind::Ended,
+            Event::Requested { .. } => EventKind::Requested,
+            Event::Held { .. } => EventKind::Held,
+            Event::Resolved { .. } => EventKind::Resolved,
+            Event::Late { .. } => EventKind::Late,
+            Event::Refused { .. } => EventKind::Refused,
+        }
+    }
+
+    /// The clarification it speaks of, if it speaks of one.
+    pub const fn clarify_id(&self) -> Option<ClarifyId> {
+        match self {
+            Event::Requested { clarify_id, .. }
+            | Event::Held { clarify_id, .. }
+            | Event::Resolved { clarify_id, .. }
+            | Event::Late { clarify_id, .. } => Some(*clarify_id),
+            Event::Begun { .. } | Event::Ended { .. } | Event::Refused { .. } => None,
+        }
+    }
+}
+
+/// One decision: all its events, written together as one message or not at all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// The schema of the writer.
+    pub schema: u32,
+    /// Its id, by which a writer recognises its own commit after an error.
+    pub commit_id: CommitId,
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The session.
+    pub session_id: SessionId,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// What happened, in order; never empty.
+    pub events: Vec<Event>,
+}
+
+impl Commit {
+    /// The event its subject is named after: begun, else requested, else ended, else the last one.
+    /// Look-ups by subject rely on this order.
+    pub fn subject_kind(&self) -> EventKind {
+        let has = |kind| self.events.iter().any(|e| e.kind() == kind);
+        for kind in [EventKind::Begun, EventKind::Requested, EventKind::Ended] {
+            if has(kind) {
+                return kind;
+            }
+        }
+        self.events.last().map_or(EventKind::Refused, Event::kind)
+    }
+}

@@ -1,0 +1,166 @@
+//! How a clarification ended and who decided it: one vocabulary for every adapter.
+
+use crate::PersonId;
+use serde::{Deserialize, Serialize};
+
+/// How a clarification ended. Only [`Reason::Response`] means a person agreed to anything (E19).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A person answered.
+    Response,
+    /// A person needs more information; text and choices are kept.
+    AskBack,
+    /// A person declined to answer.
+    Dismissed,
+    /// A person skipped; recommendations become assumptions.
+    Skipped,
+    /// Nobody answered in time.
+    Timeout,
+    /// The turn is over, or the caller withdrew or is gone.
+    Cancelled,
+    /// Nobody was present; recommendations adopted.
+    Unattended,
+    /// The question becomes the turn's reply.
+    Deferred,
+    /// Asking is switched off.
+    Off,
+}
+
+/// Who decided an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// A person.
+    Person,
+    /// A policy; there is no actor.
+    Policy,
+    /// The system; there is no actor.
+    System,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Reason; 9] = [
+        Reason::Response,
+        Reason::AskBack,
+        Reason::Dismissed,
+        Reason::Skipped,
+        Reason::Timeout,
+        Reason::Cancelled,
+        Reason::Unattended,
+        Reason::Deferred,
+        Reason::Off,
+    ];
+
+    /// Who decides this reason; fixed by the vocabulary.
+    pub const fn decided_by(self) -> DecidedBy {
+        match self {
+            Reason::Response | Reason::AskBack | Reason::Dismissed | Reason::Skipped => {
+                DecidedBy::Person
+            }
+            Reason::Timeout | Reason::Unattended | Reason::Deferred | Reason::Off => {
+                DecidedBy::Policy
+            }
+            Reason::Cancelled => DecidedBy::System,
+        }
+    }
+
+    /// The word as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reason::Response => "response",
+            Reason::AskBack => "ask_back",
+            Reason::Dismissed => "dismissed",
+            Reason::Skipped => "skipped",
+            Reason::Timeout => "timeout",
+            Reason::Cancelled => "cancelled",
+            Reason::Unattended => "unattended",
+            Reason::Deferred => "deferred",
+            Reason::Off => "off",
+        }
+    }
+
+    /// The word the studio dialect knows for it (column E of the vocabulary).
+    pub const fn studio_word(self) -> &'static str {
+        match self {
+            Reason::Response | Reason::AskBack => "response",
+            Reason::Dismissed | Reason::Skipped => "dismissed",
+            Reason::Timeout | Reason::Unattended | Reason::Deferred => "timeout",
+            Reason::Cancelled | Reason::Off => "cancelled",
+        }
+    }
+}
+
+impl DecidedBy {
+    /// The word as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DecidedBy::Person => "person",
+            DecidedBy::Policy => "policy",
+            DecidedBy::System => "system",
+        }
+    }
+}
+
+/// Where a person was when they acted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Surface {
+    /// The browser panel or another WebSocket client.
+    Web,
+    /// The command line.
+    Terminal,
+    /// An HTTP route.
+    Http,
+}
+
+/// A person and the surface they used.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Actor {
+    /// Who.
+    pub person: PersonId,
+    /// Where.
+    pub surface: Surface,
+}
+
+/// Why the system withdrew a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelCause {
+    /// The caller withdrew it (`notifications/cancelled`, end of input, a signal).
+    Withdrawn,
+    /// The asker's lease ran out.
+    AskerGone,
+    /// The turn ended.
+    TurnEnded,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // contract: E19
+    #[test]
+    fn words_are_the_serialized_form() {
+        for reason in Reason::ALL {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+            assert_eq!(
+                serde_json::to_value(reason.decided_by()).unwrap(),
+                reason.decided_by().as_str()
+            );
+        }
+    }
+
+    // contract: E7
+    #[test]
+    fn the_studio_dialect_hears_only_its_four_words() {
+        for reason in Reason::ALL {
+            assert!(
+                ["response", "dismissed", "timeout", "cancelled"].contains(&reason.studio_word())
+            );
+        }
+        let agreed = Reason::ALL.iter().filter(|r| r.studio_word() == "response");
+        assert!(agreed.eq(&[Reason::Response, Reason::AskBack]));
+    }
+}

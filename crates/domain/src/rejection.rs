@@ -1,0 +1,87 @@
+//! Why a command was refused: one stable code each.
+
+use crate::{InvalidQuestion, OptionId, QuestionId};
+
+/// What is wrong with an answer. The clarification stays open and the author keeps the text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAnswer {
+    /// No such question in this clarification.
+    #[error("there is no question {0} in this clarification")]
+    UnknownQuestion(QuestionId),
+    /// No such option in the question.
+    #[error("there is no option {0} in this question")]
+    UnknownOption(OptionId),
+    /// One question answered twice in one response.
+    #[error("question {0} is answered twice in one response")]
+    Repeated(QuestionId),
+    /// Several options for a question that takes one.
+    #[error("question {0} takes one option only")]
+    OneOptionOnly(QuestionId),
+    /// A plain text cannot answer several questions.
+    #[error("this clarification has {count} questions; name each by its question_id")]
+    SeveralQuestions {
+        /// How many questions there are.
+        count: usize,
+    },
+    /// Over the limit of [`crate::MAX_ANSWER_CHARS`].
+    #[error("{field} is longer than {} characters", crate::MAX_ANSWER_CHARS)]
+    TooLong {
+        /// Which field.
+        field: &'static str,
+    },
+    /// An ask-back that says nothing.
+    #[error("asking back needs a text that says what is missing")]
+    EmptyAskBack,
+}
+
+/// Why a command was refused. The state is unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// Unknown or expired context, or another profile: the same words for all (E6).
+    #[error("Interaction context is unknown or has expired")]
+    ContextExpired,
+    /// The context is right but its turn is over (E6).
+    #[error("Interaction context has no active turn")]
+    NoActiveTurn,
+    /// Another question is pending where only one may be (E6).
+    #[error("Another clarification is already pending for this session")]
+    Busy,
+    /// The session has as many questions waiting as it may.
+    #[error("{limit} clarifications of this session wait already; answer or cancel one first")]
+    TooManyPending {
+        /// How many may wait.
+        limit: usize,
+    },
+    /// The questions cannot be shown (E4).
+    #[error(transparent)]
+    InvalidQuestion(#[from] InvalidQuestion),
+    /// No such clarification in this session.
+    #[error("No such clarification")]
+    UnknownClarification,
+    /// The answer does not fit the questions.
+    #[error(transparent)]
+    InvalidAnswer(#[from] InvalidAnswer),
+    /// The decision would not fit one bus message.
+    #[error("the questions together are larger than one message may be")]
+    TooLarge,
+    /// The log holds something written by a newer version.
+    #[error("this session was written to by a newer version; upgrade this service")]
+    UpgradeNeeded,
+}
+
+impl Rejection {
+    /// The stable reason code, the same on every transport.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Rejection::ContextExpired => "CONTEXT_EXPIRED",
+            Rejection::NoActiveTurn => "NO_ACTIVE_TURN",
+            Rejection::Busy => "BUSY",
+            Rejection::TooManyPending { .. } => "TOO_MANY_PENDING",
+            Rejection::InvalidQuestion(_) => "INVALID_QUESTION",
+            Rejection::UnknownClarification => "UNKNOWN_CLARIFICATION",
+            Rejection::InvalidAnswer(_) => "INVALID_ANSWER",
+            Rejection::TooLarge => "TOO_LARGE",
+            Rejection::UpgradeNeeded => "UPGRADE_NEEDED",
+        }
+    }
+}

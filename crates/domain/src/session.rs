@@ -1,0 +1,132 @@
+//! The state of a session: the fold of its events since its turn began.
+
+use crate::{
+    Clarification, ClarifyId, Commit, ContextId, Event, Holder, ProfileId, SCHEMA, Timestamp, Turn,
+    TurnEnd,
+};
+use std::collections::BTreeMap;
+
+/// Something that may be due at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Due {
+    /// A clarification's time is up.
+    Clarification(ClarifyId),
+    /// The turn's time is up.
+    Turn(ContextId),
+}
+
+/// One session's state.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Session {
+    turn: Option<Turn>,
+    ended: Option<TurnEnd>,
+    clarifications: BTreeMap<ClarifyId, Clarification>,
+    unreadable: bool,
+}
+
+impl Session {
+    /// Folds one event into the state.
+    pub fn evolve(&mut self, event: &Event) {
+        match event {
+            Event::Begun { turn } => {
+                self.turn = Some(turn.clone());
+                self.ended = None;
+                self.clarifications.clear();
+            }
+            Event::Ended { context_id, end } => {
+                if self.turn.as_ref().is_some_and(|t| t.context_id == *context_id) {
+                    self.ended = Some(*end);
+                }
+            }
+            Event::Requested { clarify_id, .. } => {
+                if let Some(new) = Clarification::requested(event) {
+                    self.clarifications.entry(*clarify_id).or_insert(new);
+                }
+            }
+            Event::Held { clarify_id, .. }
+            | Event::Resolved { clarify_id, .. }
+            | Event::Late { clarify_id, .. } => {
+                if let Some(clarification) = self.clarifications.get_mut(clarify_id) {
+                    clarification.evolve(event);
+                }
+            }
+            Event::Refused { .. } => {}
+        }
+    }
+
+    /// Folds a commit into the state. A commit of a newer schema makes the session unreadable:
+    /// this build then refuses to decide anything about it.
+    pub fn apply(&mut self, commit: &Commit) {
+        if commit.schema > SCHEMA {
+            self.unreadable = true;
+            return;
+        }
+        for event in &commit.events {
+            self.evolve(event);
+        }
+        #[cfg(debug_assertions)]
+        self.check_invariants();
+    }
+
+    /// Marks that the log holds something this build cannot read.
+    pub fn mark_unreadable(&mut self) {
+        self.unreadable = true;
+    }
+
+    /// Whether the log holds something this build cannot read.
+    pub const fn is_unreadable(&self) -> bool {
+        self.unreadable
+    }
+
+    /// The laws of a session that hold after every commit; panics in debug builds and tests.
+    #[cfg(any(test, debug_assertions))]
+    #[allow(clippy::panic)]
+    pub fn check_invariants(&self) {
+        assert!(
+            self.active_turn().is_some() || self.pending().next().is_none(),
+            "a clarification waits although no turn is active"
+        );
+    }
+
+    /// The turn that is on now.
+    pub fn active_turn(&self) -> Option<&Turn> {
+        self.turn.as_ref().filter(|_| self.ended.is_none())
+    }
+
+    /// The latest turn and, once it is over, how it ended.
+    pub fn latest_turn(&self) -> Option<(&Turn, Option<TurnEnd>)> {
+        self.turn.as_ref().map(|t| (t, self.ended))
+    }
+
+    /// The profile the session belongs to, once a turn has begun.
+    pub fn profile(&self) -> Option<&ProfileId> {
+        self.turn.as_ref().map(|t| &t.profile)
+    }
+
+    /// The clarification with this id, if it belongs to the latest turn.
+    pub fn clarification(&self, id: ClarifyId) -> Option<&Clarification> {
+        self.clarifications.get(&id)
+    }
+
+    /// All clarifications of the latest turn.
+    pub fn clarifications(&self) -> impl Iterator<Item = &Clarification> {
+        self.clarifications.values()
+    }
+
+    /// Those that wait.
+    pub fn pending(&self) -> impl Iterator<Item = &Clarification> {
+        self.clarifications.values().filter(|c| c.is_pending())
+    }
+
+    /// Everything that will be due by itself, with its moment.
+    pub fn due(&self) -> impl Iterator<Item = (Timestamp, Due)> {
+        let questions = self.pending().map(|c| (c.expires_at(), Due::Clarification(c.id)));
+        let turn = self.active_turn().map(|t| (t.cap(), Due::Turn(t.context_id)));
+        questions.chain(turn)
+    }
+
+    /// The lease that keeps the active turn alive, if it is kept alive by one.
+    pub fn turn_lease(&self) -> Option<&Holder> {
+        self.active_turn().map(|t| &t.holder).filter(|h| matches!(h, Holder::Lease { .. }))
+    }
+}

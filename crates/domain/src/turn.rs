@@ -1,0 +1,103 @@
+//! A turn: the stretch of an agent's work that may ask (E5, E11, E20).
+
+use crate::{BeginId, ContextId, LeaseName, Millis, ProfileId, RunId, TURN_CAP, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// What keeps a turn alive (E20).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Holder {
+    /// Heartbeats that name `name`; missing for `ttl` ends the turn as interrupted.
+    Lease {
+        /// The name heartbeats carry.
+        name: LeaseName,
+        /// How long it may be missing.
+        ttl: Millis,
+    },
+    /// Nobody holds it; it lives until this moment.
+    Until(Timestamp),
+}
+
+/// Why a turn is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// The host says it is done.
+    Completed,
+    /// The host says it failed.
+    Failed,
+    /// The host stopped it.
+    Stopped,
+    /// A new turn of the session began.
+    Replaced,
+    /// The session was disposed of.
+    Disposed,
+    /// Its host is gone (E20).
+    Interrupted,
+    /// It reached the moment it was to live until.
+    Expired,
+}
+
+impl TurnEnd {
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            TurnEnd::Completed => "completed",
+            TurnEnd::Failed => "failed",
+            TurnEnd::Stopped => "stopped",
+            TurnEnd::Replaced => "replaced",
+            TurnEnd::Disposed => "disposed",
+            TurnEnd::Interrupted => "interrupted",
+            TurnEnd::Expired => "expired",
+        }
+    }
+
+    /// Reads a word that a host may say; what only the system decides is not among them.
+    pub fn parse_host(text: &str) -> Option<Self> {
+        [TurnEnd::Completed, TurnEnd::Failed, TurnEnd::Stopped, TurnEnd::Disposed]
+            .into_iter()
+            .find(|e| e.as_str() == text)
+    }
+}
+
+/// Who asks, for the person to read. Everything in it is the asker's own claim.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AskerInfo {
+    /// Client name and version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub client: String,
+    /// Machine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// Working directory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cwd: String,
+}
+
+/// One turn of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its capability.
+    pub context_id: ContextId,
+    /// The caller's id of the begin.
+    pub begin_id: BeginId,
+    /// The host's own run marker.
+    pub run_id: RunId,
+    /// The profile it runs under.
+    pub profile: ProfileId,
+    /// What keeps it alive.
+    pub holder: Holder,
+    /// When it began.
+    pub begun_at: Timestamp,
+}
+
+impl Turn {
+    /// When the turn ends in any case: 28 days, or the moment it was to live until.
+    pub fn cap(&self) -> Timestamp {
+        let cap = self.begun_at.plus(TURN_CAP);
+        match self.holder {
+            Holder::Until(end) => end.min(cap),
+            Holder::Lease { .. } => cap,
+        }
+    }
+}

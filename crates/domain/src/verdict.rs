@@ -1,0 +1,38 @@
+//! What the author of an answer is told.
+
+use crate::{AnswerId, Clarification, DecidedBy, Outcome, Rejection, Response};
+use std::sync::Arc;
+
+/// The reply to one answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The answer settled it, or the same content had been given before.
+    Settled(Arc<Outcome>),
+    /// Another person settled it with other content; the text is kept.
+    Conflict(Arc<Outcome>),
+    /// It was settled without a person before the answer came; the text is kept.
+    Late(Arc<Outcome>),
+    /// The countdown is stopped.
+    Held,
+    /// Not taken; the clarification is as it was and the author keeps the text.
+    Refused(Rejection),
+}
+
+/// What to tell the author of `response` once it has been decided: a function of the state alone,
+/// so that a repeated delivery is told the same.
+pub fn verdict(clarification: &Clarification, response: &Response) -> Option<Verdict> {
+    let outcome = clarification.outcome.as_ref()?;
+    let own = outcome.answer_id.as_ref() == Some(&response.answer_id);
+    let same = || {
+        Outcome::of_person(response, &clarification.questions, outcome.resolved_at)
+            .is_ok_and(|again| again.same_content(outcome))
+    };
+    let late = |id: &AnswerId| clarification.late.contains(id);
+    Some(if own || (!late(&response.answer_id) && same()) {
+        Verdict::Settled(Arc::clone(outcome))
+    } else if outcome.decided_by() == DecidedBy::Person {
+        Verdict::Conflict(Arc::clone(outcome))
+    } else {
+        Verdict::Late(Arc::clone(outcome))
+    })
+}
