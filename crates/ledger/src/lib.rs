@@ -1,1 +1,16 @@
-//! wip
+//! Where commits, answers, drafts and heartbeats live: traits, and two implementations of each that
+//! pass one conformance suite, on JetStream and on one embedded file. No rule about a question
+//! enters here; a ledger moves bytes and keeps promises about order.
+
+mod append;
+mod bus;
+pub mod embedded;
+pub mod jetstream;
+mod traits;
+
+pub use append::append;
+pub use bus::Bus;
+pub use traits::{
+    Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, ReplySink, StoredDraft,
+    Stored, Submission, Submitted,
+};

@@ -1,1 +1,20 @@
-//! wip
+//! How the domain travels: protobuf for calls, JSON and subjects for the bus, and one table of
+//! error codes for every transport. No service logic enters here.
+
+/// Messages and services compiled from `proto/askbus/v1`.
+#[allow(missing_docs, clippy::all, clippy::pedantic)]
+pub mod proto {
+    tonic::include_proto!("askbus.v1");
+}
+
+/// The descriptor set of [`proto`], for reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/askbus.v1.bin"));
+
+pub mod client;
+pub mod codec;
+pub mod convert;
+pub mod error;
+pub mod headers;
+pub mod messages;
+pub mod subject;
+pub mod tenants;

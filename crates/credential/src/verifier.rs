@@ -1,0 +1,79 @@
+//! Checking credentials with the public key.
+
+use crate::claims::{Claims, ISSUER};
+use crate::deny::DenyList;
+use crate::issuer::PUBLIC_KEY;
+use crate::{Credential, CredentialError};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, errors::ErrorKind};
+use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Verifies credentials; cheap to clone.
+#[derive(Clone)]
+pub struct Verifier {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    key: DecodingKey,
+    validation: Validation,
+    denied: DenyList,
+    fingerprint: String,
+}
+
+/// A longer token is refused unread.
+const MAX_TOKEN_BYTES: usize = 8 * 1024;
+
+impl Verifier {
+    /// Reads the public key in `dir` and follows the deny list beside it. The signing key is not
+    /// needed and need not be readable.
+    pub fn open(dir: &Path) -> Result<Self, CredentialError> {
+        let path = dir.join(PUBLIC_KEY);
+        let pem = fs::read(&path).map_err(|e| CredentialError::file(&path, e))?;
+        let key = DecodingKey::from_ed_pem(&pem).map_err(|e| CredentialError::file(&path, e))?;
+        let mut validation = Validation::new(Algorithm::EdDSA);
+        validation.set_issuer(&[ISSUER]);
+        validation.set_required_spec_claims(&["exp", "iss", "sub"]);
+        validation.validate_aud = false;
+        validation.leeway = 0;
+        let digest = Sha256::digest(&pem);
+        let fingerprint = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+        let denied = DenyList::follow(dir)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                key,
+                validation,
+                denied,
+                fingerprint,
+            }),
+        })
+    }
+
+    /// The credential behind a token. Signature, life and deny list are checked.
+    pub fn verify(&self, token: &str) -> Result<Credential, CredentialError> {
+        if token.len() > MAX_TOKEN_BYTES {
+            return Err(CredentialError::Invalid);
+        }
+        let data = jsonwebtoken::decode::<Claims>(token, &self.inner.key, &self.inner.validation)
+            .map_err(|e| match e.kind() {
+            ErrorKind::ExpiredSignature => CredentialError::Expired,
+            _ => CredentialError::Invalid,
+        })?;
+        let credential = Credential::from(data.claims);
+        if credential.profiles.is_empty() {
+            return Err(CredentialError::Invalid);
+        }
+        if self.inner.denied.contains(&credential.id) {
+            return Err(CredentialError::Revoked);
+        }
+        Ok(credential)
+    }
+
+    /// Eight hexadecimal digits that name the key; two services on one machine with different keys
+    /// keep their cookies apart by it.
+    pub fn fingerprint(&self) -> &str {
+        &self.inner.fingerprint
+    }
+}

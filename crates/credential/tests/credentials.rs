@@ -1,0 +1,117 @@
+//! Credentials from issuing to revoking, with real files.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)]
+
+use askbus_credential::{CredentialError, Grant, Issuer, Role, Verifier};
+use askbus_domain::{PersonId, ProfileId, TenantId};
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+fn grant(role: Role, life: Duration) -> Grant {
+    Grant {
+        subject: PersonId::new("ann").unwrap(),
+        role,
+        tenant: TenantId::new("acme").unwrap(),
+        profiles: vec![
+            ProfileId::new("default").unwrap(),
+            ProfileId::new("ops").unwrap(),
+        ],
+        groups: vec!["room:1".into()],
+        life,
+    }
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+
+#[test]
+fn a_credential_says_who_what_and_for_whom() {
+    let dir = tempfile::tempdir().unwrap();
+    let issuer = Issuer::open_or_create(dir.path()).unwrap();
+    let verifier = Verifier::open(dir.path()).unwrap();
+    let (token, issued) = issuer.issue(&grant(Role::Agent, HOUR)).unwrap();
+    let credential = verifier.verify(&token).unwrap();
+    assert_eq!(credential.id, issued.id);
+    assert_eq!(credential.role, Role::Agent);
+    assert!(credential.may_ask() && !credential.may_answer());
+    assert_eq!(credential.profile(None).unwrap().as_str(), "default");
+    assert_eq!(credential.profile(Some("ops")).unwrap().as_str(), "ops");
+    assert!(matches!(
+        credential.profile(Some("root")),
+        Err(CredentialError::ProfileNotAllowed)
+    ));
+    assert_eq!(issuer.list().unwrap(), [issued]);
+}
+
+#[test]
+fn forged_foreign_expired_and_mangled_tokens_are_refused() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let issuer = Issuer::open_or_create(dir.path()).unwrap();
+    let foreign = Issuer::open_or_create(other.path()).unwrap();
+    let verifier = Verifier::open(dir.path()).unwrap();
+    let (token, _) = issuer.issue(&grant(Role::Person, HOUR)).unwrap();
+    let (forged, _) = foreign.issue(&grant(Role::Person, HOUR)).unwrap();
+    let (expired, _) = issuer.issue(&grant(Role::Person, Duration::ZERO)).unwrap();
+    assert!(verifier.verify(&token).is_ok());
+    assert!(matches!(
+        verifier.verify(&forged),
+        Err(CredentialError::Invalid)
+    ));
+    // Another signature under the right claims, no signature, nothing, and far too much.
+    let body = token.rsplit_once('.').unwrap().0;
+    let signature = forged.rsplit_once('.').unwrap().1;
+    for bad in [
+        format!("{body}.{signature}"),
+        format!("{body}."),
+        String::new(),
+        "x".repeat(1 << 20),
+    ] {
+        assert!(matches!(
+            verifier.verify(&bad),
+            Err(CredentialError::Invalid)
+        ));
+    }
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !matches!(verifier.verify(&expired), Err(CredentialError::Expired)) {
+        assert!(
+            Instant::now() < deadline,
+            "an expired credential was accepted"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_revoked_credential_is_refused_by_a_running_service() {
+    let dir = tempfile::tempdir().unwrap();
+    let issuer = Issuer::open_or_create(dir.path()).unwrap();
+    let verifier = Verifier::open(dir.path()).unwrap();
+    let (token, issued) = issuer.issue(&grant(Role::Host, HOUR)).unwrap();
+    assert!(verifier.verify(&token).is_ok());
+    issuer.revoke(&issued.id).unwrap();
+    assert!(issuer.list().unwrap()[0].revoked);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !matches!(verifier.verify(&token), Err(CredentialError::Revoked)) {
+        assert!(Instant::now() < deadline, "the deny list was not followed");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn keys_are_private_and_never_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let (token, _) = Issuer::open_or_create(dir.path())
+        .unwrap()
+        .issue(&grant(Role::Agent, HOUR))
+        .unwrap();
+    Issuer::open_or_create(dir.path()).unwrap();
+    assert!(Verifier::open(dir.path()).unwrap().verify(&token).is_ok());
+    for file in std::fs::read_dir(dir.path()).unwrap() {
+        let mode = file.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

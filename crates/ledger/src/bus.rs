@@ -1,0 +1,17 @@
+//! The four stores together, as services take them.
+
+use crate::{Alive, Drafts, Inbox, Ledger};
+use std::sync::Arc;
+
+/// One bus: log, inbox, drafts and heartbeats over the same backing.
+#[derive(Clone)]
+pub struct Bus {
+    /// The log.
+    pub ledger: Arc<dyn Ledger>,
+    /// What people send.
+    pub inbox: Arc<dyn Inbox>,
+    /// Unsent answers.
+    pub drafts: Arc<dyn Drafts>,
+    /// Heartbeats.
+    pub alive: Arc<dyn Alive>,
+}

@@ -1,0 +1,127 @@
+//! The redb file: three tables, opened with the right permissions by one process at a time.
+
+use crate::LedgerError;
+use redb::{Builder, Database, DatabaseError, Durability, ReadableDatabase, TableDefinition};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::path::Path;
+use std::sync::{PoisonError, RwLock};
+
+pub(super) const LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("log");
+pub(super) const INBOX: TableDefinition<u64, &[u8]> = TableDefinition::new("inbox");
+pub(super) const DRAFTS: TableDefinition<&str, &[u8]> = TableDefinition::new("drafts");
+
+/// Enough for the hot end of the log; the rest is read rarely and comes from the page cache.
+const CACHE_BYTES: usize = 64 * 1024 * 1024;
+
+/// One row written or removed.
+pub(super) enum Change {
+    Log(u64, Vec<u8>),
+    DropLog(u64),
+    Inbox(u64, Vec<u8>),
+    DropInbox(u64),
+    Draft(String, Vec<u8>),
+    DropDraft(String),
+}
+
+/// The open file. It can be closed while others still hold the store; they are then told so.
+pub(super) struct Store {
+    database: RwLock<Option<Database>>,
+}
+
+/// A failure of the file, in words. Nothing is lost by flattening: no caller can mend it.
+pub(super) fn failed(error: impl std::fmt::Display) -> LedgerError {
+    LedgerError::Unavailable(error.to_string())
+}
+
+impl Store {
+    /// Opens or makes `askbus.redb` in `dir`.
+    pub fn open(dir: &Path) -> Result<Self, LedgerError> {
+        make_dir(dir).map_err(|e| failed(format!("{}: {e}", dir.display())))?;
+        let path = dir.join("askbus.redb");
+        let told = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+        let file = make_file(&path).map_err(|e| failed(told(&e)))?;
+        let backend = redb::backends::FileBackend::new(file).map_err(|e| open_error(&path, &e))?;
+        let mut builder = Builder::new();
+        builder.set_cache_size(CACHE_BYTES).set_repair_callback(|session| {
+            tracing::warn!(progress = session.progress(), "checking the log after a crash");
+        });
+        let database = builder.create_with_backend(backend).map_err(|e| open_error(&path, &e))?;
+        let store = Self { database: RwLock::new(Some(database)) };
+        // So that readers find the tables.
+        store.write(&[], true).map_err(|e| LedgerError::Misconfigured(told(&e)))?;
+        Ok(store)
+    }
+
+    /// Runs `body` on a snapshot. Blocks on the disk.
+    pub fn read<T>(
+        &self,
+        body: impl FnOnce(&redb::ReadTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, LedgerError> {
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let database = guard.as_ref().ok_or_else(|| failed("it is closed"))?;
+        let snapshot = database.begin_read().map_err(failed)?;
+        body(&snapshot).map_err(failed)
+    }
+
+    /// Writes all changes or none; `durable` waits for the disk, otherwise the next durable write
+    /// takes them along.
+    pub fn write(&self, changes: &[Change], durable: bool) -> Result<(), LedgerError> {
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let database = guard.as_ref().ok_or_else(|| failed("it is closed"))?;
+        apply(database, changes, durable).map_err(failed)
+    }
+
+    /// Closes the file once running reads are through; the lock on it is then free.
+    pub fn close(&self) {
+        self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+fn apply(database: &Database, changes: &[Change], durable: bool) -> Result<(), redb::Error> {
+    let mut transaction = database.begin_write()?;
+    transaction.set_durability(if durable { Durability::Immediate } else { Durability::None })?;
+    {
+        let mut log = transaction.open_table(LOG)?;
+        let mut inbox = transaction.open_table(INBOX)?;
+        let mut drafts = transaction.open_table(DRAFTS)?;
+        for change in changes {
+            match change {
+                Change::Log(seq, row) => drop(log.insert(seq, row.as_slice())?),
+                Change::DropLog(seq) => drop(log.remove(seq)?),
+                Change::Inbox(seq, row) => drop(inbox.insert(seq, row.as_slice())?),
+                Change::DropInbox(seq) => drop(inbox.remove(seq)?),
+                Change::Draft(key, row) => drop(drafts.insert(key.as_str(), row.as_slice())?),
+                Change::DropDraft(key) => drop(drafts.remove(key.as_str())?),
+            }
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+fn open_error(path: &Path, error: &DatabaseError) -> LedgerError {
+    let path = path.display();
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => {
+            LedgerError::Unavailable(format!("{path} is in use by another process"))
+        }
+        DatabaseError::Storage(redb::StorageError::Io(e)) => failed(format!("{path}: {e}")),
+        other => LedgerError::Misconfigured(format!("{path}: {other}")),
+    }
+}
+
+fn make_dir(dir: &Path) -> std::io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+fn make_file(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

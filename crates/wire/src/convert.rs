@@ -1,0 +1,223 @@
+//! Domain values as protobuf messages.
+
+use crate::proto;
+use askbus_domain::{
+    Actor, AskerInfo, Assumption, ChosenOption, Clarification, Outcome, Question, QuestionAnswer,
+    Reason, Surface, Timestamp,
+};
+use serde_json::{Map, Value, json};
+
+/// The word of a surface.
+pub const fn surface_word(surface: Surface) -> &'static str {
+    match surface {
+        Surface::Web => "web",
+        Surface::Terminal => "terminal",
+        Surface::Http => "http",
+    }
+}
+
+impl From<&Actor> for proto::Actor {
+    fn from(actor: &Actor) -> Self {
+        Self {
+            person: actor.person.to_string(),
+            surface: surface_word(actor.surface).to_owned(),
+        }
+    }
+}
+
+impl From<&Question> for proto::Question {
+    fn from(question: &Question) -> Self {
+        let choice = |o: &askbus_domain::Choice| proto::Choice {
+            id: o.id.to_string(),
+            label: o.label.clone(),
+            description: o.description.clone().unwrap_or_default(),
+        };
+        Self {
+            id: question.id.to_string(),
+            header: question.header.clone(),
+            question: question.question.clone(),
+            multi_select: question.multi_select,
+            options: question.options.iter().map(choice).collect(),
+            recommended: question
+                .recommended
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        }
+    }
+}
+
+impl From<&QuestionAnswer> for proto::QuestionAnswer {
+    fn from(answer: &QuestionAnswer) -> Self {
+        let chosen = |o: &ChosenOption| proto::ChosenOption {
+            id: o.id.to_string(),
+            label: o.label.clone(),
+        };
+        Self {
+            question_id: answer.question_id.to_string(),
+            options: answer.options.iter().map(chosen).collect(),
+            text: answer.text.clone(),
+            note: answer.note.clone(),
+        }
+    }
+}
+
+impl From<&Outcome> for proto::Outcome {
+    fn from(outcome: &Outcome) -> Self {
+        let assumption = |a: &Assumption| proto::Assumption {
+            question_id: a.question_id.to_string(),
+            option_id: a.option_id.to_string(),
+            label: a.label.clone(),
+        };
+        let cause = outcome.cause.and_then(|c| serde_json::to_value(c).ok());
+        Self {
+            reason: outcome.reason.as_str().to_owned(),
+            decided_by: outcome.decided_by().as_str().to_owned(),
+            actor: outcome.actor.as_ref().map(Into::into),
+            answers: outcome.answers.iter().map(Into::into).collect(),
+            partial: outcome.partial.iter().map(Into::into).collect(),
+            unanswered: outcome.unanswered.iter().map(ToString::to_string).collect(),
+            assumptions: outcome.assumptions.iter().map(assumption).collect(),
+            text: outcome.text.clone(),
+            answer_id: outcome.answer_id.as_ref().map(ToString::to_string),
+            resolved_at_ms: outcome.resolved_at.unix_millis(),
+            cause: cause
+                .as_ref()
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+        }
+    }
+}
+
+/// A clarification of `session_id` as a message.
+pub fn clarification(session_id: &str, c: &Clarification) -> proto::Clarification {
+    proto::Clarification {
+        clarify_id: c.id.to_string(),
+        session_id: session_id.to_owned(),
+        context_id: c.context_id.to_string(),
+        dialect: c.dialect.as_str().to_owned(),
+        questions: c.questions.iter().map(Into::into).collect(),
+        requested_at_ms: c.requested_at.unix_millis(),
+        deadline_ms: c
+            .clock
+            .deadline
+            .filter(|_| c.held_by.is_none())
+            .map(Timestamp::unix_millis),
+        cap_ms: c.clock.cap.unix_millis(),
+        held_by: c.held_by.as_ref().map(Into::into),
+        status: if c.is_pending() { "pending" } else { "settled" }.to_owned(),
+        outcome: c.outcome.as_deref().map(Into::into),
+    }
+}
+
+impl From<proto::AskerInfo> for AskerInfo {
+    fn from(info: proto::AskerInfo) -> Self {
+        // For display only: cut, never refused.
+        let cut = |text: String| text.chars().take(300).collect();
+        Self {
+            client: cut(info.client),
+            host: cut(info.host),
+            cwd: cut(info.cwd),
+        }
+    }
+}
+
+/// The outcome behind a message; none when it is not one this build can read.
+pub fn outcome(message: &proto::Outcome) -> Option<Outcome> {
+    // The JSON of the domain is the one definition; the message carries the same fields.
+    let answers = |list: &[proto::QuestionAnswer]| -> Vec<Value> {
+        list.iter()
+            .map(|a| {
+                let options: Vec<_> =
+                    a.options.iter().map(|o| json!({"id": o.id, "label": o.label})).collect();
+                json!({"question_id": a.question_id, "options": options, "text": a.text, "note": a.note})
+            })
+            .collect()
+    };
+    let assumptions: Vec<_> = message
+        .assumptions
+        .iter()
+        .map(|a| json!({"question_id": a.question_id, "option_id": a.option_id, "label": a.label}))
+        .collect();
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("reason", json!(message.reason));
+    if let Some(actor) = &message.actor {
+        put(
+            "actor",
+            json!({"person": actor.person, "surface": actor.surface}),
+        );
+    }
+    if !message.cause.is_empty() {
+        put("cause", json!(message.cause));
+    }
+    put("answers", answers(&message.answers).into());
+    put("partial", answers(&message.partial).into());
+    put("unanswered", json!(message.unanswered));
+    put("assumptions", assumptions.into());
+    put("text", json!(message.text));
+    put("answer_id", json!(message.answer_id));
+    put(
+        "resolved_at",
+        json!(Timestamp::from_unix_millis(message.resolved_at_ms)),
+    );
+    serde_json::from_value(Value::Object(object)).ok()
+}
+
+/// The reason of an outcome message.
+pub fn reason(message: &proto::Outcome) -> Option<Reason> {
+    Reason::ALL
+        .into_iter()
+        .find(|r| r.as_str() == message.reason)
+}
+
+/// The questions of a message; none when they are not ones this build can read.
+pub fn questions(list: &[proto::Question]) -> Option<askbus_domain::Questions> {
+    let question = |q: &proto::Question| {
+        let options: Vec<_> = q
+            .options
+            .iter()
+            .map(|o| {
+                let described = Some(&o.description).filter(|d| !d.is_empty());
+                json!({"id": o.id, "label": o.label, "description": described})
+            })
+            .collect();
+        let recommended = Some(&q.recommended).filter(|r| !r.is_empty());
+        json!({"id": q.id, "header": q.header, "question": q.question,
+            "multi_select": q.multi_select, "options": options, "recommended": recommended})
+    };
+    serde_json::from_value(list.iter().map(question).collect()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_survives_the_message() {
+        let text = r#"{"reason":"dismissed","actor":{"person":"ann","surface":"web"},"answers":[],
+            "partial":[{"question_id":"q1","options":[{"id":"o2","label":"b"}],"text":"t","note":"n"}],
+            "unanswered":["q1","q2"],"assumptions":[{"question_id":"q2","option_id":"o1","label":"a"}],
+            "text":"why","answer_id":"a1","resolved_at":"2027-01-15T08:00:00.007Z"}"#;
+        let original: Outcome = serde_json::from_str(text).unwrap();
+        assert_eq!(outcome(&proto::Outcome::from(&original)), Some(original));
+        let cancelled: Outcome = serde_json::from_str(
+            r#"{"reason":"cancelled","cause":"asker_gone","resolved_at":"2027-01-15T08:00:00Z"}"#,
+        )
+        .unwrap();
+        assert_eq!(outcome(&proto::Outcome::from(&cancelled)), Some(cancelled));
+    }
+
+    #[test]
+    fn questions_survive_the_message() {
+        let args = json!({"questions": [{"question": "q", "header": "h", "multi_select": true,
+            "options": [{"label": "a", "description": "d"}, "b"], "recommended": 1}]});
+        let parsed = askbus_domain::parse_arguments(askbus_domain::Dialect::Ask, &args).unwrap();
+        let messages: Vec<proto::Question> = parsed.questions.iter().map(Into::into).collect();
+        assert_eq!(
+            questions(&messages).as_ref(),
+            Some(parsed.questions.as_ref())
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! JSON messages of the bus beside commits: what people send, what they are told, heartbeats and
+//! drafts.
+
+use askbus_domain::{Actor, AnswerEntry, Outcome, Response, Verdict};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a person sends to the inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum InboxBody {
+    /// An answer, an ask-back, a dismissal or a skip.
+    Respond(Response),
+    /// Stop the countdown.
+    Hold {
+        /// Who.
+        actor: Actor,
+    },
+}
+
+/// An inbox message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InboxMessage {
+    /// The schema of the writer.
+    pub schema: u32,
+    /// Log sequence of the `requested` it answers: it is judged only once the judge has read that
+    /// far.
+    pub requested_seq: u64,
+    /// What is sent.
+    #[serde(flatten)]
+    pub body: InboxBody,
+}
+
+impl InboxMessage {
+    /// Who sent it.
+    pub fn actor(&self) -> &Actor {
+        match &self.body {
+            InboxBody::Respond(response) => &response.actor,
+            InboxBody::Hold { actor } => actor,
+        }
+    }
+
+    /// What makes it unique among its author's messages to one clarification.
+    pub fn message_id(&self) -> &str {
+        match &self.body {
+            InboxBody::Respond(response) => response.answer_id.as_str(),
+            InboxBody::Hold { .. } => "hold",
+        }
+    }
+}
+
+/// What the author of an inbox message is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum InboxReply {
+    /// The answer settled it, or the same had been said before.
+    Settled {
+        /// How it ended.
+        outcome: Arc<Outcome>,
+    },
+    /// A person had settled it otherwise; the text is kept.
+    Conflict {
+        /// How it ended.
+        outcome: Arc<Outcome>,
+    },
+    /// It had ended without a person; the text is kept.
+    Late {
+        /// How it ended.
+        outcome: Arc<Outcome>,
+    },
+    /// The countdown is stopped.
+    Held,
+    /// Not taken; the question is as it was.
+    Refused {
+        /// Stable reason code.
+        reason: String,
+        /// For the person.
+        error: String,
+    },
+}
+
+impl From<Verdict> for InboxReply {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Settled(outcome) => InboxReply::Settled { outcome },
+            Verdict::Conflict(outcome) => InboxReply::Conflict { outcome },
+            Verdict::Late(outcome) => InboxReply::Late { outcome },
+            Verdict::Held => InboxReply::Held,
+            Verdict::Refused(rejection) => InboxReply::Refused {
+                reason: rejection.code().to_owned(),
+                error: rejection.to_string(),
+            },
+        }
+    }
+}
+
+/// What an instance says of itself every few seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// `session-binding`, `gateway` or `mcp-adapter`.
+    pub service: String,
+    /// Unique per process.
+    pub instance: String,
+    /// Its version.
+    pub version: String,
+    /// The schema it writes.
+    pub schema: u32,
+    /// Leases it keeps alive, per tenant: askers attached to it and turns held through it.
+    pub leases: Vec<Lease>,
+    /// Sessions with a person present, per tenant.
+    #[serde(default)]
+    pub present: Vec<Lease>,
+}
+
+/// A name within a tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Lease {
+    /// The tenant.
+    pub tenant: String,
+    /// The asker, the turn's lease or the session.
+    pub name: String,
+}
+
+/// A person's unsent answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draft {
+    /// Made by the tab that wrote it, so that two tabs do not overwrite each other.
+    pub tab: String,
+    /// Per question, as far as filled in.
+    pub answers: Vec<AnswerEntry>,
+    /// Text to the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
