@@ -1,7 +1,7 @@
 //! What a person sends, and what is kept of it.
 
-use crate::{Actor, AnswerId, ClarifyId, OptionId, QuestionId, Questions, Timestamp};
 use crate::rejection::InvalidAnswer;
+use crate::{Actor, AnswerId, ClarifyId, OptionId, QuestionId, Questions, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Text or note of an answer at most, in characters.
@@ -110,23 +110,36 @@ impl Response {
         let mut found = Vec::new();
         for entry in &self.answers {
             let question = match &entry.question_id {
-                Some(id) => questions.get(id).ok_or_else(|| InvalidAnswer::UnknownQuestion(id.clone()))?,
+                Some(id) => questions
+                    .get(id)
+                    .ok_or_else(|| InvalidAnswer::UnknownQuestion(id.clone()))?,
                 None if questions.len() == 1 => questions.first(),
-                None => return Err(InvalidAnswer::SeveralQuestions { count: questions.len() }),
+                None => {
+                    return Err(InvalidAnswer::SeveralQuestions {
+                        count: questions.len(),
+                    });
+                }
             };
             if found.iter().any(|(id, _)| *id == question.id) {
                 return Err(InvalidAnswer::Repeated(question.id.clone()));
             }
             check_len("text", entry.text.as_ref())?;
             check_len("note", entry.note.as_ref())?;
-            if let Some(unknown) = entry.option_ids.iter().find(|id| question.option(id).is_none()) {
+            if let Some(unknown) = entry
+                .option_ids
+                .iter()
+                .find(|id| question.option(id).is_none())
+            {
                 return Err(InvalidAnswer::UnknownOption(unknown.clone()));
             }
             let options: Vec<ChosenOption> = question
                 .options
                 .iter()
                 .filter(|o| entry.option_ids.contains(&o.id))
-                .map(|o| ChosenOption { id: o.id.clone(), label: o.label.clone() })
+                .map(|o| ChosenOption {
+                    id: o.id.clone(),
+                    label: o.label.clone(),
+                })
                 .collect();
             if options.len() > 1 && !question.multi_select {
                 return Err(InvalidAnswer::OneOptionOnly(question.id.clone()));
@@ -141,7 +154,12 @@ impl Response {
         }
         Ok(questions
             .iter()
-            .filter_map(|q| found.iter().find(|(id, _)| *id == q.id).map(|(_, a)| a.clone()))
+            .filter_map(|q| {
+                found
+                    .iter()
+                    .find(|(id, _)| *id == q.id)
+                    .map(|(_, a)| a.clone())
+            })
             .filter(|a| !(a.options.is_empty() && a.text.is_none() && a.note.is_none()))
             .collect())
     }

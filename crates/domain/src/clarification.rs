@@ -4,7 +4,8 @@ use crate::answer::{AnswerAction, QuestionAnswer, Response};
 use crate::rejection::InvalidAnswer;
 use crate::{
     Actor, AnswerId, AskId, AskerId, AskerInfo, CancelCause, ClarifyId, Clock, ContextId,
-    DecidedBy, Dialect, Event, Millis, OptionId, QuestionId, Questions, Reason, Timestamp,
+    DecidedBy, Dialect, Event, Millis, OptionId, PersonId, QuestionId, Questions, Reason,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -81,7 +82,10 @@ impl Outcome {
 
     /// The system withdrew it.
     pub(crate) fn cancelled(questions: &Questions, cause: CancelCause, now: Timestamp) -> Self {
-        Self { cause: Some(cause), ..Self::unpersonal(Reason::Cancelled, questions, now) }
+        Self {
+            cause: Some(cause),
+            ..Self::unpersonal(Reason::Cancelled, questions, now)
+        }
     }
 
     /// What a person's response amounts to.
@@ -103,8 +107,16 @@ impl Outcome {
         };
         let agreed = reason == Reason::Response;
         let answered = |id: &QuestionId| agreed && chosen.iter().any(|a| a.question_id == *id);
-        let unanswered = questions.iter().map(|q| &q.id).filter(|id| !answered(id)).cloned();
-        let assumptions = if reason == Reason::Skipped { recommended(questions) } else { Vec::new() };
+        let unanswered = questions
+            .iter()
+            .map(|q| &q.id)
+            .filter(|id| !answered(id))
+            .cloned();
+        let assumptions = if reason == Reason::Skipped {
+            recommended(questions)
+        } else {
+            Vec::new()
+        };
         Ok(Self {
             reason,
             actor: Some(response.actor.clone()),
@@ -182,8 +194,9 @@ pub struct Clarification {
     pub held_by: Option<Actor>,
     /// How it ended, once it has.
     pub outcome: Option<Arc<Outcome>>,
-    /// Answers that came too late.
-    pub late: Vec<AnswerId>,
+    /// Answers that came too late, by author: an answer id is unique among one person's answers
+    /// only.
+    pub late: Vec<(PersonId, AnswerId)>,
 }
 
 impl Clarification {
@@ -234,14 +247,23 @@ impl Clarification {
             Event::Resolved { outcome, .. } if self.is_pending() => {
                 self.outcome = Some(Arc::clone(outcome));
             }
-            Event::Late { late, .. } => self.late.push(late.response.answer_id.clone()),
+            Event::Late {
+                late: LateAnswer { response, .. },
+                ..
+            } => {
+                self.late
+                    .push((response.actor.person.clone(), response.answer_id.clone()));
+            }
             _ => {}
         }
     }
 
     /// The clarification `id` as these events of its session leave it; for questions older than
     /// the session's current turn.
-    pub fn from_history<'a>(id: ClarifyId, events: impl Iterator<Item = &'a Event>) -> Option<Self> {
+    pub fn from_history<'a>(
+        id: ClarifyId,
+        events: impl Iterator<Item = &'a Event>,
+    ) -> Option<Self> {
         let mut found: Option<Self> = None;
         for event in events.filter(|e| e.clarify_id() == Some(id)) {
             match &mut found {
@@ -250,6 +272,24 @@ impl Clarification {
             }
         }
         found
+    }
+
+    /// Whether this very answer settled it: the same id by the same person.
+    pub(crate) fn was_settled_by(&self, response: &Response) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| {
+            outcome.answer_id.as_ref() == Some(&response.answer_id)
+                && outcome
+                    .actor
+                    .as_ref()
+                    .is_some_and(|a| a.person == response.actor.person)
+        })
+    }
+
+    /// Whether this very answer was noted as late: the same id by the same person.
+    pub(crate) fn was_late(&self, response: &Response) -> bool {
+        self.late
+            .iter()
+            .any(|(person, id)| *person == response.actor.person && *id == response.answer_id)
     }
 
     /// Whether it waits.

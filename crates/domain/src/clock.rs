@@ -78,7 +78,9 @@ impl<'de> Deserialize<'de> for Timestamp {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(serde::de::Error::custom)?;
         let ms = moment.unix_timestamp_nanos().div_euclid(1_000_000);
-        Ok(Self::from_unix_millis(i64::try_from(ms).map_err(serde::de::Error::custom)?))
+        Ok(Self::from_unix_millis(
+            i64::try_from(ms).map_err(serde::de::Error::custom)?,
+        ))
     }
 }
 
@@ -131,7 +133,12 @@ impl Clock {
             (None, Some(_)) => Some(cap),
             (None, None) => None,
         };
-        Self { grace: DEFAULT_GRACE, timeout, deadline, cap }
+        Self {
+            grace: DEFAULT_GRACE,
+            timeout,
+            deadline,
+            cap,
+        }
     }
 
     /// When the clarification settles by itself.
@@ -179,13 +186,22 @@ mod tests {
         let c = clock(Some(90_000));
         assert_eq!(c.phase(T0, false, T0), Phase::Hidden);
         assert_eq!(c.phase(T0, false, T0.plus(Millis(59_999))), Phase::Hidden);
-        assert_eq!(c.phase(T0, false, T0.plus(Millis(60_000))), Phase::Countdown);
+        assert_eq!(
+            c.phase(T0, false, T0.plus(Millis(60_000))),
+            Phase::Countdown
+        );
         assert_eq!(c.remaining(false, T0.plus(Millis(60_000))), Millis(30_000));
         assert_eq!(c.phase(T0, false, T0.plus(Millis(90_000))), Phase::Expired);
         // Shorter than the grace: expires while hidden.
         let short = clock(Some(5_000));
-        assert_eq!(short.phase(T0, false, T0.plus(Millis(4_999))), Phase::Hidden);
-        assert_eq!(short.phase(T0, false, T0.plus(Millis(5_000))), Phase::Expired);
+        assert_eq!(
+            short.phase(T0, false, T0.plus(Millis(4_999))),
+            Phase::Hidden
+        );
+        assert_eq!(
+            short.phase(T0, false, T0.plus(Millis(5_000))),
+            Phase::Expired
+        );
     }
 
     // contract: A4
@@ -210,9 +226,19 @@ mod tests {
     // contract: E13
     #[test]
     fn a_call_that_cannot_resume_ends_with_its_caller_and_a_hold_reaches_no_further() {
-        let c = Clock::start(T0, Some(Millis(300_000)), Some(Millis(54_000)), T0.plus(TURN_CAP));
+        let c = Clock::start(
+            T0,
+            Some(Millis(300_000)),
+            Some(Millis(54_000)),
+            T0.plus(TURN_CAP),
+        );
         assert_eq!(c.deadline, Some(T0.plus(Millis(54_000))));
-        let roomy = Clock::start(T0, Some(Millis(300_000)), Some(Millis(320_000)), T0.plus(TURN_CAP));
+        let roomy = Clock::start(
+            T0,
+            Some(Millis(300_000)),
+            Some(Millis(320_000)),
+            T0.plus(TURN_CAP),
+        );
         assert_eq!(roomy.expires_at(false), T0.plus(Millis(300_000)));
         assert_eq!(roomy.expires_at(true), T0.plus(Millis(320_000)));
         let never = Clock::start(T0, None, Some(Millis(54_000)), T0.plus(TURN_CAP));
@@ -223,7 +249,10 @@ mod tests {
     fn moments_are_written_as_rfc_3339_and_read_back() {
         let text = serde_json::to_string(&T0.plus(Millis(7))).unwrap();
         assert_eq!(text, "\"2027-01-15T08:00:00.007Z\"");
-        assert_eq!(serde_json::from_str::<Timestamp>(&text).unwrap(), T0.plus(Millis(7)));
+        assert_eq!(
+            serde_json::from_str::<Timestamp>(&text).unwrap(),
+            T0.plus(Millis(7))
+        );
         let edge = serde_json::to_string(&Timestamp::from_unix_millis(i64::MAX)).unwrap();
         assert_eq!(edge, "\"9999-12-31T23:59:59.999Z\"");
     }

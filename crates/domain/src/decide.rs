@@ -1,9 +1,9 @@
 //! The one place that decides: a state and a command in, events or a refusal out.
 
 use crate::{
-    Answer, AskCommand, BeginCommand, CancelCause, Clarification, Clock, Command, ContextId, Dialect,
-    Event, Holder, LateAnswer, MAX_COMMIT_BYTES, Millis, Outcome, ProfileId, Rejection, Session,
-    Timestamp, Turn, TurnEnd,
+    Answer, AskCommand, BeginCommand, CancelCause, Clarification, Clock, Command, ContextId,
+    Dialect, Event, Holder, LateAnswer, MAX_COMMIT_BYTES, Millis, Outcome, ProfileId, Rejection,
+    Session, Timestamp, Turn, TurnEnd,
 };
 use std::sync::Arc;
 
@@ -15,31 +15,50 @@ pub fn decide(state: &Session, command: &Command, now: Timestamp) -> Result<Vec<
     }
     match command {
         Command::Begin(begin) => decide_begin(state, begin, now),
-        Command::End { context_id, profile, end } => decide_end(state, *context_id, profile, *end, now),
+        Command::End {
+            context_id,
+            profile,
+            end,
+        } => decide_end(state, *context_id, profile, *end, now),
         Command::Ask(ask) => decide_ask(state, ask, now),
         Command::Answer(answer) => {
-            let clarification =
-                state.clarification(answer.clarify_id).ok_or(Rejection::UnknownClarification)?;
+            let clarification = state
+                .clarification(answer.clarify_id)
+                .ok_or(Rejection::UnknownClarification)?;
             decide_answer(clarification, answer, now)
         }
-        Command::Hold { clarify_id, actor, stored_at } => {
-            let clarification =
-                state.clarification(*clarify_id).ok_or(Rejection::UnknownClarification)?;
+        Command::Hold {
+            clarify_id,
+            actor,
+            stored_at,
+        } => {
+            let clarification = state
+                .clarification(*clarify_id)
+                .ok_or(Rejection::UnknownClarification)?;
             if !clarification.is_pending() || clarification.held_by.is_some() {
                 return Ok(Vec::new());
             }
             if *stored_at > clarification.expires_at() {
                 return Ok(vec![timed_out(clarification, now)]);
             }
-            Ok(vec![Event::Held { clarify_id: *clarify_id, actor: actor.clone() }])
+            Ok(vec![Event::Held {
+                clarify_id: *clarify_id,
+                actor: actor.clone(),
+            }])
         }
-        Command::Cancel { clarify_id, profile } => {
-            let clarification =
-                state.clarification(*clarify_id).ok_or(Rejection::UnknownClarification)?;
+        Command::Cancel {
+            clarify_id,
+            profile,
+        } => {
+            let clarification = state
+                .clarification(*clarify_id)
+                .ok_or(Rejection::UnknownClarification)?;
             if state.profile() != Some(profile) {
                 return Err(Rejection::UnknownClarification);
             }
-            Ok(withdrawn(clarification, CancelCause::Withdrawn, now).into_iter().collect())
+            Ok(withdrawn(clarification, CancelCause::Withdrawn, now)
+                .into_iter()
+                .collect())
         }
         Command::Expire { clarify_id } => Ok(state
             .clarification(*clarify_id)
@@ -137,7 +156,10 @@ fn end_turn(state: &Session, turn: &Turn, end: TurnEnd, now: Timestamp) -> Vec<E
             }
         })
         .collect();
-    events.push(Event::Ended { context_id: turn.context_id, end });
+    events.push(Event::Ended {
+        context_id: turn.context_id,
+        end,
+    });
     events
 }
 
@@ -158,6 +180,10 @@ fn decide_ask(state: &Session, ask: &AskCommand, now: Timestamp) -> Result<Vec<E
             Dialect::Ask | Dialect::Interaction => Rejection::TooManyPending { limit },
         });
     }
+    // An id in use would hand this caller the outcome of another question.
+    if state.clarification(ask.clarify_id).is_some() {
+        return Err(Rejection::Busy);
+    }
     let event = Event::Requested {
         clarify_id: ask.clarify_id,
         ask_id: ask.ask_id.clone(),
@@ -167,12 +193,26 @@ fn decide_ask(state: &Session, ask: &AskCommand, now: Timestamp) -> Result<Vec<E
         asker: ask.asker.clone(),
         dialect: ask.dialect,
         questions: Arc::clone(&input.questions),
-        clock: Clock::start(now, input.timeout.for_dialect(ask.dialect), ask.call_limit, turn.cap()),
+        clock: Clock::start(
+            now,
+            input.timeout.for_dialect(ask.dialect),
+            ask.call_limit,
+            turn.cap(),
+        ),
         requested_at: now,
     };
-    // Room for the envelope beside the event.
-    let fits = serde_json::to_vec(&event).is_ok_and(|json| json.len() + 2_048 <= MAX_COMMIT_BYTES);
-    if fits { Ok(vec![event]) } else { Err(Rejection::TooLarge) }
+    fitting(vec![event])
+}
+
+/// Refuses what would not fit one commit, so that nothing is decided that cannot be written.
+fn fitting(events: Vec<Event>) -> Result<Vec<Event>, Rejection> {
+    // Room for the envelope beside the events.
+    let fits = serde_json::to_vec(&events).is_ok_and(|json| json.len() + 2_048 <= MAX_COMMIT_BYTES);
+    if fits {
+        Ok(events)
+    } else {
+        Err(Rejection::TooLarge)
+    }
 }
 
 /// What an answer to a question of an earlier turn leads to. Such a question is settled (its turn
@@ -196,38 +236,52 @@ fn decide_answer(
 ) -> Result<Vec<Event>, Rejection> {
     let response = &answer.response;
     let questions = &clarification.questions;
-    let late = || Event::Late {
-        clarify_id: clarification.id,
-        late: LateAnswer {
-            response: response.clone(),
-            answers: response.resolve(questions).unwrap_or_default(),
-            stored_at: answer.stored_at,
-        },
+    let late = |mut events: Vec<Event>| {
+        events.push(Event::Late {
+            clarify_id: clarification.id,
+            late: LateAnswer {
+                response: response.clone(),
+                answers: response.resolve(questions).unwrap_or_default(),
+                stored_at: answer.stored_at,
+            },
+        });
+        events
     };
     if let Some(outcome) = &clarification.outcome {
-        let known = outcome.answer_id.as_ref() == Some(&response.answer_id)
-            || clarification.late.contains(&response.answer_id)
+        let known = clarification.was_settled_by(response)
+            || clarification.was_late(response)
             || Outcome::of_person(response, questions, answer.stored_at)
                 .is_ok_and(|again| again.same_content(outcome));
-        return Ok(if known { Vec::new() } else { vec![late()] });
+        return if known {
+            Ok(Vec::new())
+        } else {
+            fitting(late(Vec::new()))
+        };
     }
     if answer.stored_at > clarification.expires_at() {
-        return Ok(vec![timed_out(clarification, now), late()]);
+        return fitting(late(vec![timed_out(clarification, now)]));
     }
     let outcome = Outcome::of_person(response, questions, answer.stored_at)?;
-    Ok(vec![Event::Resolved { clarify_id: clarification.id, outcome: Arc::new(outcome) }])
+    fitting(vec![Event::Resolved {
+        clarify_id: clarification.id,
+        outcome: Arc::new(outcome),
+    }])
 }
 
 fn timed_out(clarification: &Clarification, now: Timestamp) -> Event {
     let outcome = Outcome::timeout(&clarification.questions, now);
-    Event::Resolved { clarify_id: clarification.id, outcome: Arc::new(outcome) }
+    Event::Resolved {
+        clarify_id: clarification.id,
+        outcome: Arc::new(outcome),
+    }
 }
 
 fn withdrawn(clarification: &Clarification, cause: CancelCause, now: Timestamp) -> Option<Event> {
     let outcome = Outcome::cancelled(&clarification.questions, cause, now);
-    clarification
-        .is_pending()
-        .then(|| Event::Resolved { clarify_id: clarification.id, outcome: Arc::new(outcome) })
+    clarification.is_pending().then(|| Event::Resolved {
+        clarify_id: clarification.id,
+        outcome: Arc::new(outcome),
+    })
 }
 
 /// How long after its moment a replica settles what is due: 0–500 ms, spread by the

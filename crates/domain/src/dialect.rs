@@ -24,6 +24,14 @@ impl Dialect {
         }
     }
 
+    /// The longest timeout a caller may get; none is no limit of the dialect's own (E13).
+    pub(crate) const fn max_timeout(self) -> Option<Millis> {
+        match self {
+            Dialect::Ask | Dialect::Interaction => None,
+            Dialect::Studio => self.default_timeout(),
+        }
+    }
+
     /// How many clarifications of one session may wait when this dialect asks one more.
     pub const fn pending_limit(self) -> usize {
         match self {

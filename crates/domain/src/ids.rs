@@ -39,7 +39,13 @@ pub enum IdError {
 /// Length of `text` once every byte outside `A-Z a-z 0-9 - _` is written as `%XX`.
 fn encoded_len(text: &str) -> usize {
     text.bytes()
-        .map(|b| if b.is_ascii_alphanumeric() || b == b'-' || b == b'_' { 1 } else { 3 })
+        .map(|b| {
+            if b.is_ascii_alphanumeric() || b == b'-' || b == b'_' {
+                1
+            } else {
+                3
+            }
+        })
         .sum()
 }
 
@@ -146,10 +152,19 @@ mod tests {
 
     #[test]
     fn text_ids_refuse_what_a_subject_cannot_carry() {
-        assert_eq!(SessionId::new("  "), Err(IdError::Empty { kind: "session_id" }));
-        assert_eq!(SessionId::new("a\nb"), Err(IdError::Control { kind: "session_id" }));
+        assert_eq!(
+            SessionId::new("  "),
+            Err(IdError::Empty { kind: "session_id" })
+        );
+        assert_eq!(
+            SessionId::new("a\nb"),
+            Err(IdError::Control { kind: "session_id" })
+        );
         assert!(SessionId::new("a".repeat(128)).is_ok());
-        assert_eq!(SessionId::new("a".repeat(129)), Err(IdError::TooLong { kind: "session_id" }));
+        assert_eq!(
+            SessionId::new("a".repeat(129)),
+            Err(IdError::TooLong { kind: "session_id" })
+        );
         // Each of these takes nine bytes once encoded.
         assert!(SessionId::new("会".repeat(14)).is_ok());
         assert!(SessionId::new("会".repeat(15)).is_err());

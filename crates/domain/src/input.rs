@@ -25,12 +25,17 @@ pub enum TimeoutChoice {
 }
 
 impl TimeoutChoice {
-    /// The timeout in force for a dialect; none is never.
+    /// The timeout in force for a dialect; none is never. A dialect's longest timeout holds
+    /// whatever the caller wants (E13).
     pub fn for_dialect(self, dialect: Dialect) -> Option<Millis> {
-        match self {
+        let wanted = match self {
             TimeoutChoice::Default => dialect.default_timeout(),
             TimeoutChoice::Never => None,
             TimeoutChoice::After(wait) => Some(wait),
+        };
+        match dialect.max_timeout() {
+            Some(max) => Some(wanted.map_or(max, |wait| wait.min(max))),
+            None => wanted,
         }
     }
 
@@ -78,7 +83,10 @@ fn parse_plain(dialect: Dialect, object: &Map<String, Value>) -> Parsed<AskInput
         None | Some(Value::Null) => {}
         Some(Value::Array(items)) => {
             if items.len() > dialect.max_options() {
-                return invalid("choices", format!("may hold at most {} items", dialect.max_options()));
+                return invalid(
+                    "choices",
+                    format!("may hold at most {} items", dialect.max_options()),
+                );
             }
             for (i, item) in items.iter().enumerate() {
                 let label = required_text(Some(item), &format!("choices[{i}]"), MAX_LABEL_CHARS)?;
@@ -89,7 +97,10 @@ fn parse_plain(dialect: Dialect, object: &Map<String, Value>) -> Parsed<AskInput
         }
         Some(_) => return invalid("choices", "must be an array of strings"),
     }
-    let options = labels.into_iter().enumerate().map(|(i, label)| choice(i, label, None));
+    let options = labels
+        .into_iter()
+        .enumerate()
+        .map(|(i, label)| choice(i, label, None));
     let question = Question {
         id: nth_id("q", 0, QuestionId::new)?,
         header: String::new(),
@@ -111,10 +122,18 @@ fn parse_ask(object: &Map<String, Value>) -> Parsed<AskInput> {
         Some(value) => as_list(value, "questions")?,
         // The older shape: one question beside its options.
         None if object.contains_key("question") => vec![Value::Object(object.clone())],
-        None => return invalid("questions", "is required: a list of {question, options?, …}"),
+        None => {
+            return invalid(
+                "questions",
+                "is required: a list of {question, options?, …}",
+            );
+        }
     };
-    let questions =
-        list.iter().enumerate().map(|(i, item)| parse_question(i, item)).collect::<Parsed<_>>()?;
+    let questions = list
+        .iter()
+        .enumerate()
+        .map(|(i, item)| parse_question(i, item))
+        .collect::<Parsed<_>>()?;
     Ok(AskInput {
         questions: Arc::new(Questions::new(questions)?),
         timeout: timeout_of(object)?,
@@ -157,7 +176,10 @@ fn parse_question(index: usize, item: &Value) -> Parsed<Question> {
     };
     if options.len() > Dialect::Ask.max_options() {
         let limit = Dialect::Ask.max_options();
-        return invalid(format!("{at}.options"), format!("may hold at most {limit} items"));
+        return invalid(
+            format!("{at}.options"),
+            format!("may hold at most {limit} items"),
+        );
     }
     let options = options
         .iter()
@@ -167,8 +189,12 @@ fn parse_question(index: usize, item: &Value) -> Parsed<Question> {
     let multi = first_of(object, &["multi_select", "multiSelect", "multiple"]);
     Ok(Question {
         id: nth_id("q", index, QuestionId::new)?,
-        header: optional_text(object.get("header"), &format!("{at}.header"), MAX_LABEL_CHARS)?
-            .map_or_else(String::new, |h| h.chars().take(HEADER_CHARS).collect()),
+        header: optional_text(
+            object.get("header"),
+            &format!("{at}.header"),
+            MAX_LABEL_CHARS,
+        )?
+        .map_or_else(String::new, |h| h.chars().take(HEADER_CHARS).collect()),
         question: required_text(text, &format!("{at}.question"), MAX_QUESTION_CHARS)?,
         multi_select: flag_of(multi, &format!("{at}.multi_select"))?,
         recommended: recommended_of(object.get("recommended"), &options, &at)?,
@@ -185,14 +211,26 @@ fn parse_option(index: usize, item: &Value, at: &str) -> Parsed<Choice> {
                 &format!("{at}.description"),
                 MAX_DESCRIPTION_CHARS,
             )?;
-            choice(index, required_text(label, &format!("{at}.label"), MAX_LABEL_CHARS)?, description)
+            choice(
+                index,
+                required_text(label, &format!("{at}.label"), MAX_LABEL_CHARS)?,
+                description,
+            )
         }
-        other => choice(index, required_text(Some(other), at, MAX_LABEL_CHARS)?, None),
+        other => choice(
+            index,
+            required_text(Some(other), at, MAX_LABEL_CHARS)?,
+            None,
+        ),
     }
 }
 
 fn choice(index: usize, label: String, description: Option<String>) -> Parsed<Choice> {
-    Ok(Choice { id: nth_id("o", index, OptionId::new)?, label, description })
+    Ok(Choice {
+        id: nth_id("o", index, OptionId::new)?,
+        label,
+        description,
+    })
 }
 
 fn nth_id<T>(
@@ -200,12 +238,13 @@ fn nth_id<T>(
     index: usize,
     new: impl FnOnce(String) -> Result<T, crate::IdError>,
 ) -> Parsed<T> {
-    new(format!("{prefix}{}", index + 1))
-        .map_err(|e| InvalidQuestion::new(prefix, e.to_string()))
+    new(format!("{prefix}{}", index + 1)).map_err(|e| InvalidQuestion::new(prefix, e.to_string()))
 }
 
 fn first_of<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
-    names.iter().find_map(|name| object.get(*name)).filter(|v| !v.is_null())
+    names
+        .iter()
+        .find_map(|name| object.get(*name).filter(|v| !v.is_null()))
 }
 
 /// E4: not blank, raw length within the limit, then trimmed. Lengths are characters.
@@ -275,12 +314,17 @@ fn timeout_of(object: &Map<String, Value>) -> Parsed<TimeoutChoice> {
         Some(_) => None,
     };
     match seconds.filter(|s| s.is_finite()) {
-        None => invalid("timeout_s", "must be a number of seconds; 0 means no deadline"),
+        None => invalid(
+            "timeout_s",
+            "must be a number of seconds; 0 means no deadline",
+        ),
         Some(s) if s <= 0.0 => Ok(TimeoutChoice::Never),
         Some(s) => {
             let wait = std::time::Duration::try_from_secs_f64(s.min(1e10)).unwrap_or_default();
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            Ok(TimeoutChoice::After(Millis(millis).clamp(MIN_TIMEOUT, MAX_TIMEOUT)))
+            Ok(TimeoutChoice::After(
+                Millis(millis).clamp(MIN_TIMEOUT, MAX_TIMEOUT),
+            ))
         }
     }
 }

@@ -62,16 +62,27 @@ impl Question {
 pub struct Questions(Vec<Question>);
 
 impl Questions {
-    /// Takes a list of one to [`MAX_QUESTIONS`] questions.
+    /// Takes a list of one to [`MAX_QUESTIONS`] questions, each with an id of its own.
     pub fn new(list: Vec<Question>) -> Result<Self, InvalidQuestion> {
         if list.is_empty() {
-            return Err(InvalidQuestion::new("questions", "must hold at least one question"));
+            return Err(InvalidQuestion::new(
+                "questions",
+                "must hold at least one question",
+            ));
         }
         if list.len() > MAX_QUESTIONS {
             return Err(InvalidQuestion::new(
                 "questions",
-                format!("holds {} questions, at most {MAX_QUESTIONS} fit one call", list.len()),
+                format!(
+                    "holds {} questions, at most {MAX_QUESTIONS} fit one call",
+                    list.len()
+                ),
             ));
+        }
+        let twice = |i: usize, q: &Question| list.iter().take(i).any(|earlier| earlier.id == q.id);
+        if let Some((i, q)) = list.iter().enumerate().find(|(i, q)| twice(*i, q)) {
+            let problem = format!("repeats the id {}", q.id);
+            return Err(InvalidQuestion::new(format!("questions[{i}].id"), problem));
         }
         Ok(Self(list))
     }
@@ -133,6 +144,9 @@ pub struct InvalidQuestion {
 
 impl InvalidQuestion {
     pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self { field: field.into(), problem: problem.into() }
+        Self {
+            field: field.into(),
+            problem: problem.into(),
+        }
     }
 }

@@ -62,7 +62,7 @@ pub enum Rejection {
     #[error(transparent)]
     InvalidAnswer(#[from] InvalidAnswer),
     /// The decision would not fit one bus message.
-    #[error("the questions together are larger than one message may be")]
+    #[error("this is larger than one message may be; shorten it")]
     TooLarge,
     /// The log holds something written by a newer version.
     #[error("this session was written to by a newer version; upgrade this service")]

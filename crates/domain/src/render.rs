@@ -13,13 +13,24 @@ pub fn result_text(questions: &Questions, outcome: &Outcome) -> String {
         let _ = write!(text, "\n\nThe person wrote:\n{words}");
     }
     for question in questions {
-        let answer = outcome.answers.iter().find(|a| a.question_id == question.id);
-        let partial = outcome.partial.iter().find(|a| a.question_id == question.id);
-        let assumed = outcome.assumptions.iter().find(|a| a.question_id == question.id);
+        let answer = outcome
+            .answers
+            .iter()
+            .find(|a| a.question_id == question.id);
+        let partial = outcome
+            .partial
+            .iter()
+            .find(|a| a.question_id == question.id);
+        let assumed = outcome
+            .assumptions
+            .iter()
+            .find(|a| a.question_id == question.id);
         let _ = write!(text, "\n\nQ: {}", question.question);
         match (answer, partial, assumed) {
             (Some(answer), ..) => write_answer(&mut text, "A", answer),
-            (None, Some(partial), _) => write_answer(&mut text, "Filled in, not submitted", partial),
+            (None, Some(partial), _) => {
+                write_answer(&mut text, "Filled in, not submitted", partial)
+            }
             (None, None, Some(assumed)) => {
                 let _ = write!(text, "\nAssumption (nobody chose it): {}", assumed.label);
             }
@@ -71,9 +82,7 @@ const fn headline(reason: Reason) -> &'static str {
             "Nobody can be reached now. Make the question your final message and end the turn; \
              nothing has been decided."
         }
-        Reason::Off => {
-            "Asking is switched off here. Nobody was asked; nothing has been decided."
-        }
+        Reason::Off => "Asking is switched off here. Nobody was asked; nothing has been decided.",
     }
 }
 

@@ -54,9 +54,14 @@ impl TurnEnd {
 
     /// Reads a word that a host may say; what only the system decides is not among them.
     pub fn parse_host(text: &str) -> Option<Self> {
-        [TurnEnd::Completed, TurnEnd::Failed, TurnEnd::Stopped, TurnEnd::Disposed]
-            .into_iter()
-            .find(|e| e.as_str() == text)
+        [
+            TurnEnd::Completed,
+            TurnEnd::Failed,
+            TurnEnd::Stopped,
+            TurnEnd::Disposed,
+        ]
+        .into_iter()
+        .find(|e| e.as_str() == text)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the author of an answer is told.
 
-use crate::{AnswerId, Clarification, DecidedBy, Outcome, Rejection, Response};
+use crate::{Clarification, DecidedBy, Outcome, Rejection, Response};
 use std::sync::Arc;
 
 /// The reply to one answer.
@@ -22,13 +22,12 @@ pub enum Verdict {
 /// so that a repeated delivery is told the same.
 pub fn verdict(clarification: &Clarification, response: &Response) -> Option<Verdict> {
     let outcome = clarification.outcome.as_ref()?;
-    let own = outcome.answer_id.as_ref() == Some(&response.answer_id);
     let same = || {
         Outcome::of_person(response, &clarification.questions, outcome.resolved_at)
             .is_ok_and(|again| again.same_content(outcome))
     };
-    let late = |id: &AnswerId| clarification.late.contains(id);
-    Some(if own || (!late(&response.answer_id) && same()) {
+    let own = clarification.was_settled_by(response);
+    Some(if own || same() {
         Verdict::Settled(Arc::clone(outcome))
     } else if outcome.decided_by() == DecidedBy::Person {
         Verdict::Conflict(Arc::clone(outcome))

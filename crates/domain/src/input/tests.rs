@@ -43,7 +43,14 @@ fn studio_choices_are_trimmed_and_deduplicated_in_order() {
     assert_eq!(question.question, "where?");
     let labels: Vec<_> = question.options.iter().map(|o| o.label.as_str()).collect();
     assert_eq!(labels, ["b", "a"]);
-    assert!(studio(json!({"question": "q", "choices": []})).unwrap().questions.first().options.is_empty());
+    assert!(
+        studio(json!({"question": "q", "choices": []}))
+            .unwrap()
+            .questions
+            .first()
+            .options
+            .is_empty()
+    );
 }
 
 // contract: N1
@@ -51,7 +58,10 @@ fn studio_choices_are_trimmed_and_deduplicated_in_order() {
 fn the_interaction_dialect_takes_four_choices() {
     let call = |n: usize| {
         let choices: Vec<_> = (0..n).map(|i| format!("c{i}")).collect();
-        parse_arguments(Dialect::Interaction, &json!({"question": "q", "choices": choices}))
+        parse_arguments(
+            Dialect::Interaction,
+            &json!({"question": "q", "choices": choices}),
+        )
     };
     assert!(call(4).is_ok());
     assert!(call(5).is_err());
@@ -100,7 +110,10 @@ fn limits_of_structured_questions() {
 fn timeouts_are_seconds_as_number_or_text() {
     let timeout = |v: Value| ask(json!({"question": "q", "timeout_s": v})).map(|i| i.timeout);
     assert_eq!(timeout(json!(90)), Ok(TimeoutChoice::After(Millis(90_000))));
-    assert_eq!(timeout(json!("1.5")), Ok(TimeoutChoice::After(Millis(1_500))));
+    assert_eq!(
+        timeout(json!("1.5")),
+        Ok(TimeoutChoice::After(Millis(1_500)))
+    );
     assert_eq!(timeout(json!(0.01)), Ok(TimeoutChoice::After(MIN_TIMEOUT)));
     assert_eq!(timeout(json!(1e300)), Ok(TimeoutChoice::After(MAX_TIMEOUT)));
     for never in [json!(0), json!(-5), json!(null), json!("0")] {
@@ -109,5 +122,8 @@ fn timeouts_are_seconds_as_number_or_text() {
     for bad in [json!("soon"), json!(true), json!("NaN"), json!([1])] {
         assert!(timeout(bad).is_err());
     }
-    assert_eq!(ask(json!({"question": "q"})).unwrap().timeout, TimeoutChoice::Default);
+    assert_eq!(
+        ask(json!({"question": "q"})).unwrap().timeout,
+        TimeoutChoice::Default
+    );
 }
