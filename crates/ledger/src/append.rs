@@ -23,10 +23,10 @@ pub async fn append(
     if let AppendError::Ledger(crate::LedgerError::TooLarge(_)) = &error {
         return Err(error);
     }
-    let written = ledger.read_session(&commit.tenant, &commit.session_id, expected + 1).await;
-    let own = |decoded: &Decoded| {
-        matches!(decoded, Decoded::Commit(c) if c.commit_id == commit.commit_id)
-    };
+    let written = ledger
+        .read_session(&commit.tenant, &commit.session_id, expected + 1)
+        .await;
+    let own = |decoded: &Decoded| matches!(decoded, Decoded::Commit(c) if c.commit_id == commit.commit_id);
     match written {
         Ok(stored) => match stored.iter().find(|s| own(&s.decoded)) {
             Some(found) => Ok(found.seq),

@@ -4,13 +4,14 @@
 
 mod append;
 mod bus;
+mod drafts;
 pub mod embedded;
-pub mod jetstream;
+mod message_id;
 mod traits;
 
 pub use append::append;
 pub use bus::Bus;
 pub use traits::{
-    Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, ReplySink, StoredDraft,
-    Stored, Submission, Submitted,
+    Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, ReplySink, Stored,
+    StoredDraft, Submission, Submitted,
 };

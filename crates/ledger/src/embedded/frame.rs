@@ -25,7 +25,11 @@ pub(super) fn encode(tag: u8, stored_at: Timestamp, texts: &[&str], payload: &[u
     for text in texts {
         let length = u16::try_from(text.len()).unwrap_or(0);
         row.extend_from_slice(&length.to_le_bytes());
-        row.extend_from_slice(text.as_bytes().get(..usize::from(length)).unwrap_or_default());
+        row.extend_from_slice(
+            text.as_bytes()
+                .get(..usize::from(length))
+                .unwrap_or_default(),
+        );
     }
     row.extend_from_slice(payload);
     row
@@ -43,7 +47,12 @@ pub(super) fn parse<const N: usize>(row: &[u8]) -> Option<Frame<'_, N>> {
         rest = after;
     }
     let stored_at = Timestamp::from_unix_millis(i64::from_le_bytes(*moment));
-    (version == VERSION).then_some(Frame { tag, stored_at, texts, payload: rest })
+    (version == VERSION).then_some(Frame {
+        tag,
+        stored_at,
+        texts,
+        payload: rest,
+    })
 }
 
 #[cfg(test)]
@@ -56,7 +65,10 @@ mod tests {
         let row = encode(3, at, &["会话", ""], b"{}");
         let frame = parse::<2>(&row).unwrap();
         assert_eq!((frame.tag, frame.stored_at), (3, at));
-        assert_eq!((frame.texts, frame.payload), (["会话", ""], b"{}".as_slice()));
+        assert_eq!(
+            (frame.texts, frame.payload),
+            (["会话", ""], b"{}".as_slice())
+        );
     }
 
     #[test]

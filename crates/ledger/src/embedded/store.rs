@@ -42,13 +42,24 @@ impl Store {
         let file = make_file(&path).map_err(|e| failed(told(&e)))?;
         let backend = redb::backends::FileBackend::new(file).map_err(|e| open_error(&path, &e))?;
         let mut builder = Builder::new();
-        builder.set_cache_size(CACHE_BYTES).set_repair_callback(|session| {
-            tracing::warn!(progress = session.progress(), "checking the log after a crash");
-        });
-        let database = builder.create_with_backend(backend).map_err(|e| open_error(&path, &e))?;
-        let store = Self { database: RwLock::new(Some(database)) };
+        builder
+            .set_cache_size(CACHE_BYTES)
+            .set_repair_callback(|session| {
+                tracing::warn!(
+                    progress = session.progress(),
+                    "checking the log after a crash"
+                );
+            });
+        let database = builder
+            .create_with_backend(backend)
+            .map_err(|e| open_error(&path, &e))?;
+        let store = Self {
+            database: RwLock::new(Some(database)),
+        };
         // So that readers find the tables.
-        store.write(&[], true).map_err(|e| LedgerError::Misconfigured(told(&e)))?;
+        store
+            .write(&[], true)
+            .map_err(|e| LedgerError::Misconfigured(told(&e)))?;
         Ok(store)
     }
 
@@ -73,13 +84,20 @@ impl Store {
 
     /// Closes the file once running reads are through; the lock on it is then free.
     pub fn close(&self) {
-        self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+        self.database
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
     }
 }
 
 fn apply(database: &Database, changes: &[Change], durable: bool) -> Result<(), redb::Error> {
     let mut transaction = database.begin_write()?;
-    transaction.set_durability(if durable { Durability::Immediate } else { Durability::None })?;
+    transaction.set_durability(if durable {
+        Durability::Immediate
+    } else {
+        Durability::None
+    })?;
     {
         let mut log = transaction.open_table(LOG)?;
         let mut inbox = transaction.open_table(INBOX)?;

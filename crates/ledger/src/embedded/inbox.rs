@@ -1,0 +1,459 @@
+//! The inbox of the embedded file. Rows are on disk before anybody is told; who holds which
+//! message is kept in memory only, so after a restart everything unsettled is delivered again.
+
+use super::frame::{self, Frame};
+use super::writer::{Request, Submit};
+use super::{Shared, fit_trace};
+use crate::message_id::message_id;
+use crate::{Ack, Delivery, Inbox, LedgerError, ReplySink, Submission, Submitted};
+use askbus_domain::{ClarifyId, MAX_COMMIT_BYTES, SessionId, TenantId, Timestamp};
+use askbus_wire::messages::InboxReply;
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+/// How long a taker may keep a message before it is delivered again.
+const ACK_WAIT: Duration = Duration::from_secs(30);
+/// How long the same message id stores nothing new.
+const DUPLICATE_WINDOW_MS: i64 = 120_000;
+/// Messages between the inbox and a taker.
+const TAKE_CAPACITY: usize = 256;
+/// Unjudged messages at most.
+const MAX_UNJUDGED: usize = 200_000;
+
+/// A message on its way into the inbox.
+pub(super) struct Arrival {
+    pub seq: u64,
+    pub stored_at: Timestamp,
+    pub tenant: TenantId,
+    pub session: SessionId,
+    pub clarify_token: String,
+    pub payload: Bytes,
+    pub trace: Option<String>,
+    pub waiters: Vec<oneshot::Sender<InboxReply>>,
+}
+
+impl Arrival {
+    /// Its row.
+    pub fn row(&self, message_id: &str) -> Vec<u8> {
+        let trace = self.trace.as_deref().unwrap_or_default();
+        let texts = [
+            self.tenant.as_str(),
+            self.session.as_str(),
+            &self.clarify_token,
+            message_id,
+            trace,
+        ];
+        frame::encode(0, self.stored_at, &texts, &self.payload)
+    }
+
+    /// Reads a row, with its message id; none when it is damaged.
+    pub fn from_row(seq: u64, row: &[u8]) -> Option<(String, Self)> {
+        let Frame {
+            stored_at,
+            texts: [tenant, session, clarification, id, trace],
+            payload,
+            ..
+        } = frame::parse::<5>(row)?;
+        let arrival = Self {
+            seq,
+            stored_at,
+            tenant: TenantId::new(tenant).ok()?,
+            session: SessionId::new(session).ok()?,
+            clarify_token: clarification.to_owned(),
+            payload: Bytes::copy_from_slice(payload),
+            trace: (!trace.is_empty()).then(|| trace.to_owned()),
+            waiters: Vec::new(),
+        };
+        Some((id.to_owned(), arrival))
+    }
+
+    fn clarification(&self) -> Clarification {
+        (
+            self.tenant.clone(),
+            self.session.clone(),
+            self.clarify_token.clone(),
+        )
+    }
+}
+
+type Clarification = (TenantId, SessionId, String);
+
+struct Entry {
+    message: Arrival,
+    deliveries: u64,
+    taker: Option<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<u64, Entry>,
+    ready: HashMap<TenantId, BTreeSet<u64>>,
+    unjudged: HashMap<Clarification, BTreeMap<u64, Timestamp>>,
+    known: HashMap<String, u64>,
+    known_until: VecDeque<(i64, String)>,
+    waiters: HashMap<u64, Vec<oneshot::Sender<InboxReply>>>,
+    next_taker: u64,
+}
+
+impl State {
+    fn insert(&mut self, id: String, mut message: Arrival) {
+        let seq = message.seq;
+        let waiters = std::mem::take(&mut message.waiters);
+        if !waiters.is_empty() {
+            self.waiters.insert(seq, waiters);
+        }
+        let at = message.stored_at;
+        self.known_until
+            .push_back((at.unix_millis() + DUPLICATE_WINDOW_MS, id.clone()));
+        self.known.insert(id, seq);
+        self.ready
+            .entry(message.tenant.clone())
+            .or_default()
+            .insert(seq);
+        self.unjudged
+            .entry(message.clarification())
+            .or_default()
+            .insert(seq, at);
+        self.entries.insert(
+            seq,
+            Entry {
+                message,
+                deliveries: 0,
+                taker: None,
+            },
+        );
+    }
+
+    fn forget_known(&mut self, now: i64) {
+        while self
+            .known_until
+            .front()
+            .is_some_and(|(until, _)| *until <= now)
+        {
+            if let Some((_, id)) = self.known_until.pop_front() {
+                self.known.remove(&id);
+            }
+        }
+    }
+
+    fn remove(&mut self, seq: u64) {
+        let Some(entry) = self.entries.remove(&seq) else {
+            return;
+        };
+        if let Some(ready) = self.ready.get_mut(&entry.message.tenant) {
+            ready.remove(&seq);
+        }
+        let clarification = entry.message.clarification();
+        if let Some(unjudged) = self.unjudged.get_mut(&clarification) {
+            unjudged.remove(&seq);
+            if unjudged.is_empty() {
+                self.unjudged.remove(&clarification);
+            }
+        }
+    }
+
+    fn put_back(&mut self, seq: u64) {
+        if let Some(entry) = self.entries.get_mut(&seq) {
+            entry.taker = None;
+            self.ready
+                .entry(entry.message.tenant.clone())
+                .or_default()
+                .insert(seq);
+        }
+    }
+}
+
+/// What is unjudged, who has it, and who waits for a verdict.
+pub(super) struct Messages {
+    state: Mutex<State>,
+    /// Changes whenever something became deliverable.
+    arrived: watch::Sender<()>,
+}
+
+impl Messages {
+    /// Takes the rows found in the file.
+    pub fn new(rows: Vec<(String, Arrival)>) -> Self {
+        let mut state = State::default();
+        for (id, message) in rows {
+            state.insert(id, message);
+        }
+        Self {
+            state: Mutex::new(state),
+            arrived: watch::Sender::new(()),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The message stored under this id within the last two minutes.
+    pub fn known(&self, id: &str, now: Timestamp) -> Option<u64> {
+        let mut state = self.state();
+        state.forget_known(now.unix_millis());
+        state.known.get(id).copied()
+    }
+
+    /// Whether too much is unjudged to take more.
+    pub fn is_full(&self) -> bool {
+        self.state().entries.len() >= MAX_UNJUDGED
+    }
+
+    /// Makes stored messages deliverable; `joined` wait for the verdict on earlier ones.
+    pub fn publish(
+        &self,
+        arrivals: HashMap<String, Arrival>,
+        joined: Vec<(u64, oneshot::Sender<InboxReply>)>,
+    ) {
+        if arrivals.is_empty() && joined.is_empty() {
+            return;
+        }
+        {
+            let mut state = self.state();
+            let mut arrivals: Vec<_> = arrivals.into_iter().collect();
+            arrivals.sort_by_key(|(_, message)| message.seq);
+            for (id, message) in arrivals {
+                state.insert(id, message);
+            }
+            for (seq, waiter) in joined {
+                // A settled message has no verdict to come; its author reads the log instead.
+                if state.entries.contains_key(&seq) {
+                    state.waiters.entry(seq).or_default().push(waiter);
+                }
+            }
+        }
+        self.arrived.send_replace(());
+    }
+
+    fn new_taker(&self) -> u64 {
+        let mut state = self.state();
+        state.next_taker += 1;
+        state.next_taker
+    }
+
+    fn next(
+        &self,
+        shared: &Arc<Shared>,
+        tenant: &TenantId,
+        taker: u64,
+    ) -> Option<(Held, Delivery)> {
+        let mut state = self.state();
+        let seq = state.ready.get_mut(tenant)?.pop_first()?;
+        let entry = state.entries.get_mut(&seq)?;
+        entry.deliveries += 1;
+        entry.taker = Some(taker);
+        let message = &entry.message;
+        let due = Instant::now() + ACK_WAIT;
+        let held = Held {
+            due,
+            seq,
+            deliveries: entry.deliveries,
+        };
+        let delivery = Delivery {
+            tenant: message.tenant.clone(),
+            session: message.session.clone(),
+            clarify_token: message.clarify_token.clone(),
+            payload: message.payload.clone(),
+            stored_at: message.stored_at,
+            deliveries: entry.deliveries,
+            trace: message.trace.clone(),
+            acker: Box::new(Settle {
+                shared: Arc::clone(shared),
+                seq,
+            }),
+            reply: Box::new(Reply {
+                shared: Arc::clone(shared),
+                seq,
+            }),
+        };
+        Some((held, delivery))
+    }
+
+    fn is_held(&self, taker: u64, held: &Held) -> bool {
+        let state = self.state();
+        state
+            .entries
+            .get(&held.seq)
+            .is_some_and(|e| held.by(taker, e))
+    }
+
+    /// Makes messages deliverable again where the taker still has that delivery of them.
+    fn take_back(&self, taker: u64, held: impl IntoIterator<Item = Held>) {
+        {
+            let mut state = self.state();
+            for held in held {
+                if state
+                    .entries
+                    .get(&held.seq)
+                    .is_some_and(|e| held.by(taker, e))
+                {
+                    state.put_back(held.seq);
+                }
+            }
+        }
+        self.arrived.send_replace(());
+    }
+}
+
+/// One delivery to one taker, and when it is due back.
+struct Held {
+    due: Instant,
+    seq: u64,
+    deliveries: u64,
+}
+
+impl Held {
+    fn by(&self, taker: u64, entry: &Entry) -> bool {
+        entry.taker == Some(taker) && entry.deliveries == self.deliveries
+    }
+}
+
+impl Shared {
+    /// Feeds one taker until it leaves or the file is closed.
+    async fn serve(self: Arc<Self>, tenant: TenantId, out: mpsc::Sender<Delivery>) {
+        let taker = self.inbox.new_taker();
+        let mut arrived = self.inbox.arrived.subscribe();
+        let mut held: VecDeque<Held> = VecDeque::new();
+        let mut maybe_ready = true;
+        loop {
+            let due = held.front().map_or_else(Instant::now, |h| h.due);
+            tokio::select! {
+                () = self.stop.cancelled() => break,
+                () = out.closed() => break,
+                () = tokio::time::sleep_until(due), if !held.is_empty() => {
+                    self.inbox.take_back(taker, held.pop_front());
+                }
+                permit = out.reserve(), if maybe_ready => {
+                    let Ok(permit) = permit else { break };
+                    match self.inbox.next(&self, &tenant, taker) {
+                        Some((delivered, delivery)) => {
+                            permit.send(delivery);
+                            held.push_back(delivered);
+                            // What is settled needs no watching any more.
+                            while held.front().is_some_and(|h| !self.inbox.is_held(taker, h)) {
+                                held.pop_front();
+                            }
+                        }
+                        None => maybe_ready = false,
+                    }
+                }
+                changed = arrived.changed(), if !maybe_ready => {
+                    if changed.is_err() {
+                        break;
+                    }
+                    maybe_ready = true;
+                }
+            }
+        }
+        self.inbox.take_back(taker, held);
+    }
+}
+
+struct Settle {
+    shared: Arc<Shared>,
+    seq: u64,
+}
+
+#[async_trait]
+impl Ack for Settle {
+    async fn ack(&self) -> Result<(), LedgerError> {
+        self.shared.inbox.state().remove(self.seq);
+        self.shared.request(Request::Settle(self.seq)).await
+    }
+
+    async fn term(&self) -> Result<(), LedgerError> {
+        self.ack().await
+    }
+}
+
+struct Reply {
+    shared: Arc<Shared>,
+    seq: u64,
+}
+
+#[async_trait]
+impl ReplySink for Reply {
+    async fn send(&self, reply: &InboxReply) {
+        let waiters = self
+            .shared
+            .inbox
+            .state()
+            .waiters
+            .remove(&self.seq)
+            .unwrap_or_default();
+        for waiter in waiters {
+            // An author who stopped listening reads the log.
+            drop(waiter.send(reply.clone()));
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        let mut state = self.shared.inbox.state();
+        if !state.entries.contains_key(&self.seq) {
+            state.waiters.remove(&self.seq);
+        }
+    }
+}
+
+/// The embedded inbox.
+pub(super) struct EmbeddedInbox(pub Arc<Shared>);
+
+#[async_trait]
+impl Inbox for EmbeddedInbox {
+    async fn submit(&self, submission: Submission) -> Result<Submitted, LedgerError> {
+        let payload = serde_json::to_vec(&submission.message).map_err(super::store::failed)?;
+        if payload.len() > MAX_COMMIT_BYTES {
+            return Err(LedgerError::TooLarge(format!(
+                "an answer of {} bytes is larger than {MAX_COMMIT_BYTES}",
+                payload.len()
+            )));
+        }
+        let (waiter, reply) = oneshot::channel();
+        let (done, stored) = oneshot::channel();
+        let message_id = message_id(&submission);
+        let request = Request::Submit(Submit {
+            tenant: submission.tenant,
+            session: submission.session,
+            clarify_token: submission.clarify_id.to_string(),
+            message_id,
+            payload: payload.into(),
+            trace: fit_trace(submission.trace.as_deref()).map(str::to_owned),
+            waiter,
+            done,
+        });
+        self.0.request(request).await?;
+        stored
+            .await
+            .map_err(|_| super::store::failed("the writer stopped"))??;
+        Ok(Submitted { reply })
+    }
+
+    async fn take(&self, tenant: &TenantId) -> Result<mpsc::Receiver<Delivery>, LedgerError> {
+        let (out, deliveries) = mpsc::channel(TAKE_CAPACITY);
+        self.0
+            .spawn(Arc::clone(&self.0).serve(tenant.clone(), out))?;
+        Ok(deliveries)
+    }
+
+    async fn oldest(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+    ) -> Result<Option<Timestamp>, LedgerError> {
+        let state = self.0.inbox.state();
+        let unjudged = state
+            .unjudged
+            .get(&(tenant.clone(), session.clone(), id.to_string()));
+        Ok(unjudged
+            .and_then(|u| u.first_key_value())
+            .map(|(_, at)| *at))
+    }
+}

@@ -1,0 +1,140 @@
+//! What is kept in memory, derived from the rows at every start, and old rows dropped on the way.
+
+use super::frame;
+use super::inbox::Arrival;
+use super::log::{SessionKey, ids, tag};
+use super::store::{Change, DRAFTS, INBOX, LOG, Store};
+use crate::LedgerError;
+use askbus_domain::EventKind;
+use redb::{ReadTransaction, ReadableTable};
+use std::collections::HashMap;
+
+const DAY_MS: i64 = 24 * 3_600_000;
+/// How long a message of the log is kept at least.
+const LOG_AGE_MS: i64 = 30 * DAY_MS;
+/// How long a draft is kept.
+const DRAFT_AGE_MS: i64 = 14 * DAY_MS;
+/// Rows dropped in one transaction.
+const DROP_BATCH: usize = 10_000;
+
+/// What the file holds.
+#[derive(Default)]
+pub(super) struct Loaded {
+    pub sessions: HashMap<SessionKey, Vec<u64>>,
+    pub last_seq: u64,
+    pub last_stored: i64,
+    pub log_bytes: u64,
+    pub inbox: Vec<(String, Arrival)>,
+    pub next_inbox: u64,
+}
+
+/// Reads the whole file once.
+pub(super) fn load(store: &Store, now: i64) -> Result<Loaded, LedgerError> {
+    let (loaded, dropped) = store.read(|snapshot| {
+        let mut dropped = Vec::new();
+        let mut loaded = Loaded::default();
+        let damaged = load_log(snapshot, now, &mut loaded, &mut dropped)?
+            .or(load_inbox(snapshot, &mut loaded)?);
+        load_drafts(snapshot, now, &mut dropped)?;
+        Ok(match damaged {
+            Some(what) => Err(LedgerError::Misconfigured(what)),
+            None => Ok((loaded, dropped)),
+        })
+    })??;
+    for batch in dropped.chunks(DROP_BATCH) {
+        store.write(batch, true)?;
+    }
+    Ok(loaded)
+}
+
+/// Rows of one session that were stored long ago, and where its last turn begins.
+#[derive(Default)]
+struct Old {
+    rows: Vec<(u64, u64)>,
+    begun: u64,
+}
+
+fn load_log(
+    snapshot: &ReadTransaction,
+    now: i64,
+    loaded: &mut Loaded,
+    dropped: &mut Vec<Change>,
+) -> Result<Option<String>, redb::Error> {
+    let mut old: HashMap<SessionKey, Old> = HashMap::new();
+    for entry in snapshot.open_table(LOG)?.iter()? {
+        let (seq, row) = entry?;
+        let (seq, row) = (seq.value(), row.value());
+        let Some((frame, key)) = frame::parse(row).and_then(|f| ids(&f).map(|key| (f, key))) else {
+            return Ok(Some(format!(
+                "message {seq} of the log is damaged or of a newer version"
+            )));
+        };
+        loaded.last_seq = seq;
+        loaded.last_stored = frame.stored_at.unix_millis();
+        loaded.log_bytes += row.len() as u64;
+        let is_old = loaded.last_stored < now.saturating_sub(LOG_AGE_MS);
+        let begins = frame.tag == tag(EventKind::Begun);
+        if is_old || begins && old.contains_key(&key) {
+            let session = old.entry(key.clone()).or_default();
+            if begins {
+                session.begun = seq;
+            }
+            if is_old {
+                session.rows.push((seq, row.len() as u64));
+            }
+        }
+        loaded.sessions.entry(key).or_default().push(seq);
+    }
+    for (key, session) in old {
+        // A session is read from its last begin, so nothing from there on may go; its last message
+        // therefore stays, and with it the sequence that guards the next append.
+        let gone = session.rows.iter().filter(|(seq, _)| *seq < session.begun);
+        for (seq, size) in gone {
+            dropped.push(Change::DropLog(*seq));
+            loaded.log_bytes -= size;
+        }
+        if let Some(seqs) = loaded.sessions.get_mut(&key) {
+            // Both are ascending, and what is old comes before what is not.
+            let gone = session
+                .rows
+                .partition_point(|(seq, _)| *seq < session.begun);
+            seqs.drain(..gone.min(seqs.len()));
+        }
+    }
+    Ok(None)
+}
+
+fn load_inbox(
+    snapshot: &ReadTransaction,
+    loaded: &mut Loaded,
+) -> Result<Option<String>, redb::Error> {
+    loaded.next_inbox = 1;
+    for entry in snapshot.open_table(INBOX)?.iter()? {
+        let (seq, row) = entry?;
+        let Some(message) = Arrival::from_row(seq.value(), row.value()) else {
+            return Ok(Some(format!(
+                "message {} of the inbox is damaged",
+                seq.value()
+            )));
+        };
+        loaded.next_inbox = seq.value() + 1;
+        loaded.inbox.push(message);
+    }
+    Ok(None)
+}
+
+fn load_drafts(
+    snapshot: &ReadTransaction,
+    now: i64,
+    dropped: &mut Vec<Change>,
+) -> Result<(), redb::Error> {
+    for entry in snapshot.open_table(DRAFTS)?.iter()? {
+        let (key, row) = entry?;
+        let kept = frame::parse::<0>(row.value())
+            .is_some_and(|f| f.stored_at.unix_millis() >= now.saturating_sub(DRAFT_AGE_MS));
+        if !kept {
+            dropped.push(Change::DropDraft(key.value().to_owned()));
+        }
+    }
+    Ok(())
+}

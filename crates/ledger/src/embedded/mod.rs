@@ -1,0 +1,173 @@
+//! Everything in one redb file, for a single machine: one writer thread with group commit, readers
+//! on snapshots, no server. One process at a time.
+//!
+//! Messages of the log are kept for 30 days, and longer where a session's last turn still needs
+//! them. Drafts are kept for 14 days. Both are tidied when the file is opened.
+
+mod alive;
+mod drafts;
+mod frame;
+mod inbox;
+mod load;
+mod log;
+mod store;
+mod writer;
+
+use crate::message_id::fit_trace;
+use crate::{Bus, LedgerError};
+use askbus_wire::messages::Heartbeat;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Requests waiting for the writer at most; more make their callers wait.
+const WAITING: usize = 4096;
+
+/// What may be chosen about the file.
+#[derive(Debug, Clone, Copy)]
+pub struct EmbeddedOptions {
+    /// How large the log may grow, in bytes of messages. At nine tenths new questions are refused
+    /// with [`LedgerError::Full`]; what settles the open ones still fits.
+    pub max_bytes: u64,
+}
+
+impl Default for EmbeddedOptions {
+    /// 4 GiB.
+    fn default() -> Self {
+        Self {
+            max_bytes: 4 * 1024 * 1024 * 1024,
+        }
+    }
+}
+
+/// What readers, takers and the writer share.
+struct Shared {
+    store: store::Store,
+    /// Weak, so that the writer ends when the handle lets go of the one strong sender.
+    requests: mpsc::WeakSender<writer::Request>,
+    log: log::Log,
+    inbox: inbox::Messages,
+    alive: broadcast::Sender<Heartbeat>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Shared {
+    /// Hands a request to the writer; waits while too many are before it.
+    async fn request(&self, request: writer::Request) -> Result<(), LedgerError> {
+        let closed = || store::failed("it is closed");
+        let requests = self.requests.upgrade().ok_or_else(closed)?;
+        requests.send(request).await.map_err(|_| closed())
+    }
+
+    /// Starts a task that ends with the handle.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), LedgerError> {
+        if self.stop.is_cancelled() {
+            return Err(store::failed("it is closed"));
+        }
+        self.tasks.spawn(task);
+        Ok(())
+    }
+}
+
+/// This machine's clock, in Unix milliseconds.
+fn now() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Keeps the file open. Dropping it flushes and closes the file, which waits for the disk; the
+/// stores of the bus then answer [`LedgerError::Unavailable`].
+#[must_use = "the file is closed when this is dropped"]
+pub struct EmbeddedHandle {
+    shared: Arc<Shared>,
+    requests: Option<mpsc::Sender<writer::Request>>,
+    writer: Option<std::thread::JoinHandle<()>>,
+}
+
+impl EmbeddedHandle {
+    /// Writes what is waiting, ends all tails and takers, and closes the file; another process may
+    /// open it once this returns.
+    pub async fn close(mut self) {
+        self.shared.stop.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+        // Joining waits for the disk.
+        drop(tokio::task::spawn_blocking(move || self.finish()).await);
+    }
+
+    fn finish(&mut self) {
+        self.shared.stop.cancel();
+        self.requests.take();
+        if let Some(writer) = self.writer.take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the writer of the log ended with a panic");
+        }
+        self.shared.store.close();
+    }
+}
+
+impl Drop for EmbeddedHandle {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Opens `askbus.redb` in `dir`, making both if need be (0700 and 0600), with default options.
+/// Blocks on the disk: about a second for a million messages.
+///
+/// # Errors
+/// [`LedgerError::Unavailable`] when another process has it open or the disk fails,
+/// [`LedgerError::Misconfigured`] when the file is damaged or not ours.
+pub fn open(dir: &Path) -> Result<(Bus, EmbeddedHandle), LedgerError> {
+    open_with(dir, EmbeddedOptions::default())
+}
+
+/// [`open`] with options.
+pub fn open_with(
+    dir: &Path,
+    options: EmbeddedOptions,
+) -> Result<(Bus, EmbeddedHandle), LedgerError> {
+    let store = store::Store::open(dir)?;
+    let loaded = load::load(&store, now())?;
+    let (requests, waiting) = mpsc::channel(WAITING);
+    let shared = Arc::new(Shared {
+        store,
+        requests: requests.downgrade(),
+        log: log::Log::new(loaded.sessions, loaded.last_seq, loaded.last_stored),
+        inbox: inbox::Messages::new(loaded.inbox),
+        alive: broadcast::Sender::new(alive::CAPACITY),
+        tasks: TaskTracker::new(),
+        stop: CancellationToken::new(),
+    });
+    let writer = writer::Writer {
+        shared: Arc::clone(&shared),
+        next_inbox: loaded.next_inbox,
+        log_bytes: loaded.log_bytes,
+        max_bytes: options.max_bytes,
+    };
+    let thread = std::thread::Builder::new()
+        .name("askbus-ledger".into())
+        .spawn(move || writer.run(waiting))
+        .map_err(store::failed)?;
+    let bus = Bus {
+        ledger: Arc::new(log::EmbeddedLedger(Arc::clone(&shared))),
+        inbox: Arc::new(inbox::EmbeddedInbox(Arc::clone(&shared))),
+        drafts: Arc::new(drafts::EmbeddedDrafts(Arc::clone(&shared))),
+        alive: Arc::new(alive::EmbeddedAlive(Arc::clone(&shared))),
+    };
+    Ok((
+        bus,
+        EmbeddedHandle {
+            shared,
+            requests: Some(requests),
+            writer: Some(thread),
+        },
+    ))
+}
