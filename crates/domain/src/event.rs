@@ -76,12 +76,14 @@ pub enum Event {
         #[serde(flatten)]
         late: LateAnswer,
     },
-    /// Something in the inbox could not be read as a command.
+    /// Something in the inbox could not be taken as an answer.
     Refused {
         /// The id it carried in its subject, as written there.
         clarify_id: String,
         /// Why it was refused.
         problem: String,
+        /// What was sent, as it came, so that nothing a person wrote is lost (cut at 64 KiB).
+        sent: String,
         /// When the inbox stored it.
         stored_at: Timestamp,
     },

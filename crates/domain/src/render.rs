@@ -29,7 +29,7 @@ pub fn result_text(questions: &Questions, outcome: &Outcome) -> String {
         match (answer, partial, assumed) {
             (Some(answer), ..) => write_answer(&mut text, "A", answer),
             (None, Some(partial), _) => {
-                write_answer(&mut text, "Filled in, not submitted", partial)
+                write_answer(&mut text, "Filled in, not submitted", partial);
             }
             (None, None, Some(assumed)) => {
                 let _ = write!(text, "\nAssumption (nobody chose it): {}", assumed.label);
@@ -72,10 +72,11 @@ const fn headline(reason: Reason) -> &'static str {
              decided; leave undone whatever depends on it and say so in your final message."
         }
         Reason::Cancelled => {
-            "The question was withdrawn before anybody answered. Nothing has been decided."
+            "The question was withdrawn before anybody answered. Nothing has been decided; leave \
+             undone whatever depends on it."
         }
         Reason::Unattended => {
-            "Nobody is present. The recommended options below are assumptions, not decisions; state \
+            "Nobody is present. Recommended options stand in as assumptions, not decisions; state \
              each of them in your final message."
         }
         Reason::Deferred => {

@@ -1,0 +1,341 @@
+//! What a model reads, and what people read on the bus: snapshots, one for each case.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod fixture;
+
+use askbus_domain::{
+    AnswerAction, AnswerEntry, Assumption, CancelCause, Command, Commit, Dialect, Event, EventKind,
+    Outcome, Questions, Reason, Response, Session, TurnEnd, interaction_text, parse_arguments,
+    result_text,
+};
+use fixture::{Log, answer, ask, at, begin, cid, ctx, entry, id, person, response};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn one() -> Value {
+    json!({"question": "Where should this be deployed?", "choices": ["staging", "prod"]})
+}
+
+fn many() -> Value {
+    json!({"questions": [
+        {"header": "Target", "question": "Where should this be deployed?",
+         "options": [{"label": "staging", "description": "Nobody notices."}, "prod"], "recommended": 0},
+        {"question": "Which checks may be left out?", "options": ["lint", "e2e", "none"], "multi_select": true},
+        {"question": "What should the release be called?"}]})
+}
+
+/// An outcome as the service would store it; the policies that are not decided here yet are made
+/// by hand from the vocabulary.
+fn outcome(reason: Reason, arguments: &Value) -> (std::sync::Arc<Questions>, Outcome) {
+    let mut log = Log::begun();
+    log.run(
+        &Command::Ask(Box::new(ask(1, Dialect::Ask, arguments))),
+        at(0),
+    )
+    .unwrap();
+    let several = log.find(cid(1)).unwrap().questions.len() > 1;
+    let filled = || {
+        let mut entries = vec![AnswerEntry {
+            note: Some("Not before six.".into()),
+            ..entry("q1", &["o2"], "")
+        }];
+        if several {
+            entries.push(entry("q2", &["o2", "o1"], "and whatever takes > 5 min"));
+        }
+        entries
+    };
+    let send = |action, text: Option<&str>, entries| {
+        let sent = response("answer-1", action, entries);
+        answer(
+            1,
+            Response {
+                text: text.map(str::to_owned),
+                ..sent
+            },
+            at(9),
+        )
+    };
+    let command = match reason {
+        Reason::Response => send(AnswerAction::Answer, None, filled()),
+        Reason::AskBack => send(
+            AnswerAction::AskBack,
+            Some("Which cluster is prod?"),
+            filled(),
+        ),
+        Reason::Dismissed => send(AnswerAction::Dismiss, Some("Not my call."), filled()),
+        Reason::Skipped => send(AnswerAction::Skip, None, Vec::new()),
+        Reason::Timeout | Reason::Unattended | Reason::Deferred | Reason::Off => {
+            Command::ExpireTurn { context_id: ctx(1) }
+        }
+        Reason::Cancelled => Command::Cancel {
+            clarify_id: cid(1),
+            profile: id("default"),
+        },
+    };
+    let cap = log.state.active_turn().unwrap().cap();
+    log.run(&command, cap).unwrap();
+    let found = log.find(cid(1)).unwrap();
+    let mut outcome = found.outcome.unwrap().as_ref().clone();
+    outcome.reason = reason;
+    if reason == Reason::Unattended {
+        outcome.assumptions = found
+            .questions
+            .iter()
+            .filter_map(|q| {
+                let option = q.option(q.recommended.as_ref()?)?;
+                Some(Assumption {
+                    question_id: q.id.clone(),
+                    option_id: option.id.clone(),
+                    label: option.label.clone(),
+                })
+            })
+            .collect();
+    }
+    (found.questions, outcome)
+}
+
+// contract: A9, E19
+#[test]
+fn the_result_says_what_happened_and_what_to_do() {
+    for reason in Reason::ALL {
+        for (count, arguments) in [("one", one()), ("many", many())] {
+            let (questions, outcome) = outcome(reason, &arguments);
+            let text = result_text(&questions, &outcome);
+            insta::assert_snapshot!(format!("result_{}_{count}", reason.as_str()), text);
+            // Whatever is asked stands there word by word.
+            assert!(questions.iter().all(|q| text.contains(&q.question)));
+        }
+    }
+}
+
+// contract: N1, E19
+#[test]
+fn the_one_question_dialect_hears_the_answer_or_one_fixed_sentence() {
+    for reason in Reason::ALL {
+        for (count, arguments) in [("one", one()), ("many", many())] {
+            let (questions, outcome) = outcome(reason, &arguments);
+            let text = interaction_text(questions.first(), &outcome);
+            insta::assert_snapshot!(format!("interaction_{}_{count}", reason.as_str()), text);
+            let spoken = matches!(reason, Reason::Response | Reason::AskBack);
+            assert_eq!(!text.starts_with("[no answer: "), spoken, "{reason:?}");
+        }
+    }
+}
+
+// contract: A9, E19
+#[test]
+fn only_a_response_reads_like_one() {
+    let (questions, agreed) = outcome(Reason::Response, &one());
+    let words = result_text(&questions, &agreed);
+    assert!(words.starts_with("The person answered.") && words.contains("\nA: prod"));
+    for reason in Reason::ALL.into_iter().filter(|r| *r != Reason::Response) {
+        let (questions, outcome) = outcome(reason, &many());
+        let text = result_text(&questions, &outcome);
+        assert!(
+            !text.contains("\nA: ") && !text.contains("person answered"),
+            "{reason:?}: {text}"
+        );
+    }
+}
+
+/// A session in which everything happens that can happen now.
+fn everything() -> Log {
+    let mut log = Log::begun();
+    let asks = |n, dialect, arguments: &Value| Command::Ask(Box::new(ask(n, dialect, arguments)));
+    let hold = Command::Hold {
+        clarify_id: cid(1),
+        actor: person("ann"),
+        stored_at: at(20_000),
+    };
+    let late = |answer_id, ms| {
+        answer(
+            2,
+            response(
+                answer_id,
+                AnswerAction::Answer,
+                vec![entry("q1", &[], "prod")],
+            ),
+            at(ms),
+        )
+    };
+    let settle = response(
+        "answer-1",
+        AnswerAction::Answer,
+        vec![
+            entry("q1", &["o2"], ""),
+            entry("q2", &["o1", "o2"], "slow ones"),
+        ],
+    );
+    let ask_back = Response {
+        text: Some("Which cluster is prod?".into()),
+        ..response(
+            "answer-4",
+            AnswerAction::AskBack,
+            vec![entry("q1", &["o2"], "")],
+        )
+    };
+    let mut until = begin(2);
+    until.holder = askbus_domain::Holder::Until(at(7_200_000));
+    let story = [
+        (asks(1, Dialect::Ask, &many()), 1_000),
+        (hold, 20_010),
+        (answer(1, settle, at(45_000)), 45_012),
+        (asks(2, Dialect::Studio, &one()), 60_000),
+        (late("answer-2", 360_001), 360_020),
+        (late("answer-3", 360_500), 360_510),
+        (
+            answer(
+                1,
+                response("answer-5", AnswerAction::Dismiss, Vec::new()),
+                at(361_000),
+            ),
+            361_001,
+        ),
+        (asks(3, Dialect::Interaction, &one()), 400_000),
+        (answer(3, ask_back, at(405_000)), 405_004),
+        (asks(4, Dialect::Ask, &many()), 410_000),
+        (
+            answer(
+                4,
+                response("answer-6", AnswerAction::Skip, Vec::new()),
+                at(411_000),
+            ),
+            411_003,
+        ),
+        (asks(5, Dialect::Ask, &one()), 500_000),
+        (Command::Begin(until), 600_000),
+        (
+            Command::End {
+                context_id: ctx(2),
+                profile: id("default"),
+                end: TurnEnd::Completed,
+            },
+            700_000,
+        ),
+    ];
+    for (n, (command, ms)) in story.into_iter().enumerate() {
+        let events = log.run(&command, at(ms)).unwrap();
+        assert!(!events.is_empty(), "step {n} of the story decides nothing");
+    }
+    let refused = Event::Refused {
+        clarify_id: "not-a-uuid".into(),
+        problem: "expected value at line 1 column 1".into(),
+        sent: "go ahead, but not tonight".into(),
+        stored_at: at(710_000),
+    };
+    let commit = log.commit(vec![refused], at(710_005));
+    log.state.apply(&commit);
+    log.commits.push(commit);
+    log
+}
+
+// This is what `nats sub` shows, and what other programs read.
+#[test]
+fn a_commit_reads_by_itself() {
+    let log = everything();
+    let mut seen = BTreeSet::new();
+    for (n, commit) in log.commits.iter().enumerate() {
+        let kind = commit.subject_kind();
+        seen.extend(commit.events.iter().map(Event::kind));
+        insta::assert_json_snapshot!(format!("commit_{:02}_{}", n + 1, kind.as_str()), commit);
+    }
+    let all = [
+        EventKind::Begun,
+        EventKind::Ended,
+        EventKind::Requested,
+        EventKind::Held,
+        EventKind::Resolved,
+        EventKind::Late,
+        EventKind::Refused,
+    ];
+    assert_eq!(seen, BTreeSet::from(all));
+}
+
+/// The log that schema 1 is. Lines may be added to it; none may ever be changed.
+const SCHEMA_1: &str = include_str!("corpus/schema-1.jsonl");
+
+#[test]
+fn the_corpus_is_read_folded_and_written_for_ever() {
+    let mut session = Session::default();
+    let mut events = Vec::new();
+    for line in SCHEMA_1.lines() {
+        let commit: Commit = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::to_string(&commit).unwrap(), line);
+        session.apply(&commit);
+        events.extend(commit.events);
+    }
+    let live = everything();
+    assert_eq!(session, live.state);
+    let reason = |n| {
+        let found = askbus_domain::Clarification::from_history(cid(n), events.iter());
+        found.unwrap().outcome.map(|o| (o.reason, o.cause))
+    };
+    assert_eq!(reason(1), Some((Reason::Response, None)));
+    assert_eq!(reason(2), Some((Reason::Timeout, None)));
+    assert_eq!(reason(3), Some((Reason::AskBack, None)));
+    assert_eq!(reason(4), Some((Reason::Skipped, None)));
+    assert_eq!(
+        reason(5),
+        Some((Reason::Cancelled, Some(CancelCause::TurnEnded)))
+    );
+    assert_eq!(session.latest_turn().unwrap().1, Some(TurnEnd::Completed));
+}
+
+#[test]
+fn what_this_build_does_not_know_is_not_read_as_something_else() {
+    let known: Value = serde_json::from_str(SCHEMA_1.lines().next().unwrap()).unwrap();
+    assert!(serde_json::from_value::<Commit>(known.clone()).is_ok());
+    let spoilt = |pointer: &str, value: Value| {
+        let mut commit = known.clone();
+        *commit.pointer_mut(pointer).unwrap() = value;
+        serde_json::from_value::<Commit>(commit)
+    };
+    assert!(spoilt("/events/0/event", json!("escalated")).is_err());
+    assert!(spoilt("/events/0/holder", json!({"quorum": 3})).is_err());
+    assert!(spoilt("/events/0/context_id", json!("c1")).is_err());
+    assert!(spoilt("/tenant", json!(" ")).is_err());
+    assert!(spoilt("/at", json!("yesterday")).is_err());
+    assert!(spoilt("/schema", json!(null)).is_err());
+    // A newer schema that still reads is not acted upon.
+    let newer = spoilt("/schema", json!(askbus_domain::SCHEMA + 1)).unwrap();
+    let mut session = Session::default();
+    session.apply(&newer);
+    assert!(session.is_unreadable() && session.latest_turn().is_none());
+    // Fields are only ever added: one more is no obstacle.
+    let mut more = known.clone();
+    more["events"][0]["mood"] = json!("good");
+    assert!(serde_json::from_value::<Commit>(more).is_ok());
+}
+
+// contract: E4, A1
+#[test]
+fn a_refused_question_names_the_field_and_the_remedy() {
+    let table = [
+        (Dialect::Studio, json!([])),
+        (Dialect::Studio, json!({})),
+        (Dialect::Studio, json!({"question": "  "})),
+        (
+            Dialect::Studio,
+            json!({"question": "q", "choices": ["a", " "]}),
+        ),
+        (
+            Dialect::Interaction,
+            json!({"question": "q", "choices": ["a", "b", "c", "d", "e"]}),
+        ),
+        (Dialect::Ask, json!({"questions": vec!["q"; 6]})),
+        (
+            Dialect::Ask,
+            json!({"questions": [{"question": "q", "options": ["a"], "recommended": 1}]}),
+        ),
+        (Dialect::Ask, json!({"question": "q", "timeout_s": "soon"})),
+    ];
+    let problems = table.map(|(dialect, arguments)| {
+        format!(
+            "{} {arguments}\n  {}",
+            dialect.as_str(),
+            parse_arguments(dialect, &arguments).unwrap_err()
+        )
+    });
+    insta::assert_snapshot!(problems.join("\n"));
+}
