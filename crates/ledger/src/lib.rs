@@ -6,6 +6,7 @@ mod append;
 mod bus;
 mod drafts;
 pub mod embedded;
+pub mod jetstream;
 mod message_id;
 mod traits;
 

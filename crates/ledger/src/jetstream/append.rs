@@ -1,0 +1,108 @@
+//! One guarded append.
+
+use super::{PATIENCE, Shared, clock, room, unavailable};
+use crate::message_id::fit_trace;
+use crate::{AppendError, LedgerError};
+use askbus_domain::{Commit, EventKind};
+use askbus_wire::{codec, headers, subject};
+use async_nats::jetstream;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use std::error::Error;
+
+/// Header: the filter whose last sequence is expected. The client library has no name for it.
+const GUARD_FILTER: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
+/// Wrong last sequence.
+const WRONG_LAST: u64 = 10_071;
+/// Wrong last sequence, as a cluster says it while a rival's write is still on its way. The client
+/// library does not know this one.
+const WRONG_LAST_IN_FLIGHT: u64 = 10_164;
+/// The same message id is being written right now.
+const DUPLICATE_IN_FLIGHT: u64 = 10_158;
+/// The stream reached its limit.
+const MAXIMUM_BYTES: u64 = 10_077;
+/// The server's store is full.
+const STORE_EXCEEDED: [u64; 3] = [10_002, 10_023, 10_047];
+/// The message is larger than the stream takes.
+const TOO_LARGE: u64 = 10_054;
+
+/// Publishes `commit` with its guard and waits for the acknowledgement.
+pub(super) async fn append(
+    shared: &Shared,
+    commit: &Commit,
+    expected: u64,
+    trace: Option<&str>,
+) -> Result<u64, AppendError> {
+    let payload = codec::encode_commit(commit).map_err(|e| LedgerError::TooLarge(e.to_string()))?;
+    shared.connected()?;
+    let kind = commit.subject_kind();
+    if kind == EventKind::Requested && room::is_scarce(shared).await {
+        return Err(LedgerError::Full.into());
+    }
+    let size = payload.len();
+    let mut message = PublishMessage::build()
+        .payload(payload.into())
+        .message_id(commit.commit_id.to_string())
+        .expected_last_subject_sequence(expected)
+        .header(
+            GUARD_FILTER,
+            subject::log_session(&commit.tenant, &commit.session_id).as_str(),
+        )
+        .header(headers::EVENT, codec::event_names(commit).as_str())
+        .header(headers::SCHEMA, commit.schema.to_string());
+    if let Some(trace) = fit_trace(trace) {
+        message = message.header(headers::TRACEPARENT, trace);
+    }
+    let target = subject::log(kind, &commit.tenant, &commit.session_id);
+    let sent = clock::now();
+    let publish = async { shared.context.send_publish(target, message).await?.await };
+    match tokio::time::timeout(PATIENCE, publish).await {
+        Ok(Ok(ack)) => {
+            if !ack.duplicate {
+                shared.clock.appended(ack.sequence, sent, clock::now());
+                shared.room.used(size);
+            }
+            Ok(ack.sequence)
+        }
+        Ok(Err(error)) => Err(meaning(&error)),
+        Err(_) => Err(AppendError::Uncertain("no acknowledgement in time".into())),
+    }
+}
+
+/// The server's own code, wherever the client library put it.
+pub(super) fn code(error: &PublishError) -> Option<u64> {
+    let source = error.source()?.downcast_ref::<jetstream::Error>()?;
+    Some(source.error_code().0)
+}
+
+fn meaning(error: &PublishError) -> AppendError {
+    match code(error) {
+        Some(WRONG_LAST | WRONG_LAST_IN_FLIGHT) => return AppendError::Conflict,
+        Some(DUPLICATE_IN_FLIGHT) => return AppendError::Uncertain(error.to_string()),
+        Some(_) => return refusal(error).into(),
+        None => {}
+    }
+    match error.kind() {
+        PublishErrorKind::WrongLastSequence => AppendError::Conflict,
+        PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe | PublishErrorKind::Other => {
+            AppendError::Uncertain(error.to_string())
+        }
+        _ => refusal(error).into(),
+    }
+}
+
+/// Why the server did not store a message, as far as it said.
+pub(super) fn refusal(error: &PublishError) -> LedgerError {
+    let told = || match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    match (code(error), error.kind()) {
+        (Some(MAXIMUM_BYTES), _) => LedgerError::Full,
+        (Some(code), _) if STORE_EXCEEDED.contains(&code) => LedgerError::Full,
+        (Some(TOO_LARGE), _) | (_, PublishErrorKind::MaxPayloadExceeded) => {
+            LedgerError::TooLarge(told())
+        }
+        _ => unavailable(told()),
+    }
+}

@@ -1,0 +1,164 @@
+//! The connection: made in the background, watched, and explained to the operator.
+
+use super::{JetStreamOptions, unavailable};
+use crate::LedgerError;
+use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// How often the server must answer; two misses count as a lost connection.
+const PING: Duration = Duration::from_secs(5);
+/// How often a connection that does not come up is mentioned.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(5);
+/// Longest wait between two attempts to connect.
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+
+/// What is known of the connection.
+pub(super) struct Link {
+    connected: watch::Sender<bool>,
+    /// Counts connections. What was in flight on an earlier one may be lost.
+    generation: watch::Sender<u64>,
+    slow_consumers: AtomicU64,
+    complained: Mutex<Option<Instant>>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            connected: watch::Sender::new(false),
+            generation: watch::Sender::new(0),
+            slow_consumers: AtomicU64::new(0),
+            complained: Mutex::new(None),
+        }
+    }
+}
+
+impl Link {
+    pub fn is_connected(&self) -> bool {
+        *self.connected.borrow()
+    }
+
+    pub fn connected(&self) -> watch::Receiver<bool> {
+        self.connected.subscribe()
+    }
+
+    pub fn generation(&self) -> watch::Receiver<u64> {
+        self.generation.subscribe()
+    }
+
+    pub fn slow_consumers(&self) -> u64 {
+        self.slow_consumers.load(Ordering::Relaxed)
+    }
+
+    /// Waits until there is a connection.
+    pub async fn up(&self) {
+        // The sender lives as long as this does, so waiting cannot fail.
+        drop(self.connected.subscribe().wait_for(|up| *up).await);
+    }
+
+    fn may_complain(&self) -> bool {
+        let mut complained = self
+            .complained
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let due = complained.is_none_or(|at| at.elapsed() >= COMPLAIN_EVERY);
+        if due {
+            *complained = Some(Instant::now());
+        }
+        due
+    }
+
+    fn note(&self, name: &str, event: &Event) {
+        match event {
+            Event::Connected => {
+                self.connected.send_replace(true);
+                self.generation.send_modify(|g| *g += 1);
+                tracing::info!(name, "connected to the bus; tails and takers resume");
+            }
+            Event::Disconnected | Event::Closed => {
+                self.connected.send_replace(false);
+                tracing::warn!(
+                    name,
+                    "the connection to the bus is lost: questions and answers are refused as \
+                     unavailable, tails stand still; trying again"
+                );
+            }
+            Event::LameDuckMode => tracing::warn!(
+                name,
+                "the server is about to stop; the client moves to another one if there is one"
+            ),
+            Event::Draining => tracing::info!(name, "the connection to the bus is drained"),
+            Event::SlowConsumer(subscription) => {
+                self.slow_consumers.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(
+                    name,
+                    subscription,
+                    "a subscription was read too slowly and lost messages; tails repair this, \
+                     plain subscribers must ask for the state again"
+                );
+            }
+            Event::ServerError(error) => {
+                tracing::warn!(name, %error, "the bus reports an error");
+            }
+            Event::ClientError(error) => {
+                if self.may_complain() {
+                    tracing::warn!(name, %error, "the bus is not reachable; trying again");
+                }
+            }
+        }
+    }
+}
+
+/// Starts connecting; the result is in `link`.
+pub(super) async fn connect(
+    options: &JetStreamOptions,
+    link: Arc<Link>,
+) -> Result<Client, LedgerError> {
+    let wrong = |what: String| LedgerError::Misconfigured(what);
+    let servers: Vec<ServerAddr> = options
+        .url
+        .split(',')
+        .map(|url| url.trim().parse())
+        .collect::<Result<_, _>>()
+        .map_err(|e| wrong(format!("the address of the bus: {e}")))?;
+    let name = options.name.clone();
+    let mut connecting = ConnectOptions::new()
+        .name(&name)
+        .ping_interval(PING)
+        .retry_on_initial_connect()
+        .max_reconnects(None)
+        .reconnect_delay_callback(delay)
+        .event_callback(move |event| {
+            link.note(&name, &event);
+            std::future::ready(())
+        });
+    if let Some(path) = &options.credentials {
+        let text = tokio::fs::read_to_string(path)
+            .await
+            .map_err(|e| wrong(format!("{}: {e}", path.display())))?;
+        connecting = connecting
+            .credentials(&text)
+            .map_err(|e| wrong(format!("{}: {e}", path.display())))?;
+    } else if let Some(user) = &options.user {
+        let password = options.password.clone().unwrap_or_default();
+        connecting = connecting.user_and_password(user.clone(), password);
+    }
+    if let Some(path) = &options.root_certificates {
+        connecting = connecting.add_root_certificates(path.clone());
+    }
+    // With background connecting this fails only for addresses that can never work.
+    connecting
+        .connect(servers)
+        .await
+        .map_err(|e| match unavailable(e) {
+            LedgerError::Unavailable(what) => wrong(what),
+            other => other,
+        })
+}
+
+fn delay(attempts: usize) -> Duration {
+    let doubled = u32::try_from(attempts.min(10)).map_or(u32::MAX, |n| 2_u32.saturating_pow(n));
+    (Duration::from_millis(5) * doubled).min(LONGEST_DELAY)
+}

@@ -1,0 +1,149 @@
+//! Everything on NATS JetStream: any number of processes on any number of machines.
+//!
+//! [`connect`] never waits for a server: it returns at once, keeps trying for ever and says so in
+//! the log, and every operation answers [`LedgerError::Unavailable`] meanwhile. Streams are made by
+//! [`ensure_streams`], which only session-binding calls.
+
+mod alive;
+mod append;
+mod clock;
+mod drafts;
+mod inbox;
+mod ledger;
+mod link;
+mod options;
+mod read;
+mod replies;
+mod room;
+mod streams;
+mod tail;
+mod take;
+
+pub use options::JetStreamOptions;
+pub use streams::ensure_streams;
+
+use crate::{Bus, LedgerError};
+use async_nats::Client;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::ContextBuilder;
+use link::Link;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long any single operation may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the stores of one connection share.
+struct Shared {
+    client: Client,
+    context: Context,
+    link: Arc<Link>,
+    ack_wait: Duration,
+    clock: clock::Clock,
+    room: room::Room,
+    replies: replies::Replies,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Shared {
+    /// Fails at once while there is no connection, so that nothing queues up unseen in the client.
+    fn connected(&self) -> Result<(), LedgerError> {
+        if self.link.is_connected() {
+            Ok(())
+        } else {
+            Err(LedgerError::Unavailable("no connection to the bus".into()))
+        }
+    }
+
+    /// Starts a task that ends with the handle.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), LedgerError> {
+        if self.stop.is_cancelled() {
+            return Err(LedgerError::Unavailable("the connection is closed".into()));
+        }
+        self.tasks.spawn(task);
+        Ok(())
+    }
+}
+
+/// A failure of the bus, in words.
+fn unavailable(error: impl std::fmt::Display) -> LedgerError {
+    LedgerError::Unavailable(error.to_string())
+}
+
+/// Owns the tasks behind a connection's stores; they end when it is closed or dropped.
+#[must_use = "tails and takers end when this is dropped"]
+pub struct JetStreamHandle {
+    shared: Arc<Shared>,
+}
+
+impl JetStreamHandle {
+    /// Whether there is a connection now, and every change of that.
+    pub fn connected(&self) -> watch::Receiver<bool> {
+        self.shared.link.connected()
+    }
+
+    /// How often the client dropped a message because this process read too slowly. Tails notice
+    /// and repair that by themselves.
+    pub fn slow_consumers(&self) -> u64 {
+        self.shared.link.slow_consumers()
+    }
+
+    /// Ends all tails and takers and sends what is queued, for at most five seconds.
+    pub async fn close(self) {
+        self.shared.stop.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+        if self.shared.link.is_connected() {
+            let flushed = tokio::time::timeout(PATIENCE, self.shared.client.flush()).await;
+            if !matches!(flushed, Ok(Ok(()))) {
+                tracing::warn!("the connection to the bus was closed before all was sent");
+            }
+        }
+    }
+}
+
+impl Drop for JetStreamHandle {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}
+
+/// Connects to the bus in the background. The client is for what is not stored (micro services,
+/// plain subscriptions).
+///
+/// # Errors
+/// [`LedgerError::Misconfigured`] when the options cannot be right whatever the server says. A
+/// server that is not there or refuses the credentials is no error: it is tried again.
+pub async fn connect(
+    options: JetStreamOptions,
+) -> Result<(Bus, Client, JetStreamHandle), LedgerError> {
+    let link = Arc::new(Link::default());
+    let ack_wait = options.ack_wait;
+    let client = link::connect(&options, Arc::clone(&link)).await?;
+    let context = ContextBuilder::new()
+        .timeout(PATIENCE)
+        .build(client.clone());
+    let shared = Arc::new(Shared {
+        replies: replies::Replies::new(client.new_inbox()),
+        context,
+        link,
+        ack_wait,
+        clock: clock::Clock::default(),
+        room: room::Room::default(),
+        tasks: TaskTracker::new(),
+        stop: CancellationToken::new(),
+        client: client.clone(),
+    });
+    replies::listen(&shared).await?;
+    let bus = Bus {
+        ledger: Arc::new(ledger::JetStreamLedger(Arc::clone(&shared))),
+        inbox: Arc::new(inbox::JetStreamInbox(Arc::clone(&shared))),
+        drafts: Arc::new(drafts::JetStreamDrafts(Arc::clone(&shared))),
+        alive: Arc::new(alive::JetStreamAlive(Arc::clone(&shared))),
+    };
+    Ok((bus, client, JetStreamHandle { shared }))
+}
