@@ -38,7 +38,8 @@ pub enum CredentialError {
 }
 
 impl CredentialError {
-    pub(crate) fn file(path: &std::path::Path, error: impl ToString) -> Self {
+    #[allow(clippy::needless_pass_by_value)]
+    pub(crate) fn file(path: &std::path::Path, error: impl std::fmt::Display) -> Self {
         Self::File {
             path: path.display().to_string(),
             error: error.to_string(),

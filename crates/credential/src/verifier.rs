@@ -38,8 +38,9 @@ impl Verifier {
         validation.set_required_spec_claims(&["exp", "iss", "sub"]);
         validation.validate_aud = false;
         validation.leeway = 0;
-        let digest = Sha256::digest(&pem);
-        let fingerprint = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+        let digest: [u8; 32] = Sha256::digest(&pem).into();
+        let [a, b, c, d, ..] = digest;
+        let fingerprint = format!("{:08x}", u32::from_be_bytes([a, b, c, d]));
         let denied = DenyList::follow(dir)?;
         Ok(Self {
             inner: Arc::new(Inner {

@@ -9,7 +9,7 @@ use crate::{
     Choice, Dialect, InvalidQuestion, MAX_LABEL_CHARS, MAX_QUESTION_CHARS, MAX_TIMEOUT,
     MIN_TIMEOUT, Millis, OptionId, Question, QuestionId, Questions,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// What the caller wants of the clock.
@@ -73,6 +73,40 @@ pub fn parse_arguments(dialect: Dialect, arguments: &Value) -> Parsed<AskInput> 
         Dialect::Ask => parse_ask(object),
         Dialect::Studio | Dialect::Interaction => parse_plain(dialect, object),
     }
+}
+
+/// One question of a typed request: header, text, multi-select, options as label and description,
+/// and the index of the recommended option.
+pub type StructuredQuestion = (String, String, bool, Vec<(String, String)>, Option<u32>);
+
+/// Reads questions of a typed interface: the same rules as for a tool call's arguments.
+pub fn parse_structured(
+    dialect: Dialect,
+    list: Vec<StructuredQuestion>,
+    timeout_ms: Option<u64>,
+) -> Parsed<AskInput> {
+    if dialect != Dialect::Ask && list.len() > 1 {
+        return invalid("questions", "may hold one question only in this dialect");
+    }
+    let questions: Vec<Value> = list
+        .into_iter()
+        .map(|(header, question, multi_select, options, recommended)| {
+            let options: Vec<Value> = options
+                .into_iter()
+                .map(|(label, description)| json!({"label": label, "description": description}))
+                .collect();
+            json!({"header": header, "question": question, "multi_select": multi_select,
+                "options": options, "recommended": recommended})
+        })
+        .collect();
+    let mut object = Map::new();
+    object.insert("questions".to_owned(), Value::Array(questions));
+    let input = parse_ask(&object)?;
+    if input.questions.iter().any(|q| q.options.len() > dialect.max_options()) {
+        let limit = dialect.max_options();
+        return invalid("options", format!("may hold at most {limit} items"));
+    }
+    Ok(AskInput { timeout: TimeoutChoice::from_millis(timeout_ms), ..input })
 }
 
 /// E3/E4 and N1: one question, plain choices, strict types.

@@ -34,7 +34,7 @@ pub use ids::{
     AnswerId, AskId, AskerId, BeginId, ClarifyId, CommitId, ContextId, IdError, LeaseName,
     MAX_TOKEN_BYTES, OptionId, PersonId, ProfileId, QuestionId, RunId, SessionId, TenantId,
 };
-pub use input::{AskInput, TimeoutChoice, parse_arguments};
+pub use input::{AskInput, StructuredQuestion, TimeoutChoice, parse_arguments, parse_structured};
 pub use question::{
     Choice, InvalidQuestion, MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS,
     Question, Questions,

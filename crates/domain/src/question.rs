@@ -143,6 +143,11 @@ pub struct InvalidQuestion {
 }
 
 impl InvalidQuestion {
+    /// Input that is not even of the right form.
+    pub fn unreadable(field: &str, problem: impl std::fmt::Display) -> Self {
+        Self::new(field, format!("cannot be read: {problem}"))
+    }
+
     pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             field: field.into(),

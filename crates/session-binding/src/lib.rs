@@ -1,1 +1,20 @@
-//! wip
+//! Owns sessions: turns commands into commits and keeps deadlines and leases. Any number of replicas
+//! serve any session; the guard of the log picks one writer. No rule about a question is written
+//! here (that is `domain`), and nothing is kept here that the log does not hold.
+
+mod attachments;
+mod clock;
+mod commands;
+mod deadlines;
+mod grpc;
+mod inbox;
+mod leases;
+mod options;
+mod past;
+mod projection;
+mod service;
+mod stats;
+
+pub use options::{Listen, Options, StartError};
+pub use service::{Handle, start};
+pub use stats::Stats;

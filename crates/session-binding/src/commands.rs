@@ -1,0 +1,276 @@
+//! Decide, append, apply: the loop that turns a command into a commit.
+//!
+//! Commands of one session run one after the other (each session belongs to one of a fixed number
+//! of queues), so that replicas compete with each other but a process never competes with itself.
+
+use crate::clock;
+use crate::past;
+use crate::projection::{Change, Key, Projection};
+use crate::service::Core;
+use askbus_domain::{
+    Answer, Command, Commit, CommitId, Event, Rejection, SCHEMA, Session, Timestamp, decide,
+};
+use askbus_ledger::{AppendError, Ledger, LedgerError};
+use askbus_wire::codec::Decoded;
+use askbus_wire::error::{ErrorCode, WireError};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+/// Queues that run side by side.
+const QUEUES: usize = 128;
+/// Commands that may wait in one queue.
+const QUEUE_LENGTH: usize = 1_024;
+/// How long a command is tried while the log cannot be reached.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Attempts against other writers. Every lost attempt means that another one got on.
+const MAX_CONFLICTS: u32 = 200;
+
+/// Why a command did not get through.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("the service is busy or stopping; try again")]
+    Overloaded,
+}
+
+impl From<CommandError> for WireError {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Rejected(rejection) => rejection.into(),
+            CommandError::Ledger(LedgerError::Full) => WireError::new(
+                ErrorCode::Full,
+                "the log is full; no new questions are taken until space is freed",
+            ),
+            CommandError::Ledger(LedgerError::TooLarge(why)) => {
+                WireError::new(ErrorCode::TooLarge, why)
+            }
+            CommandError::Ledger(e @ LedgerError::Misconfigured(_)) => {
+                WireError::new(ErrorCode::Internal, e)
+            }
+            CommandError::Ledger(e @ LedgerError::Unavailable(_)) => {
+                WireError::new(ErrorCode::Unavailable, e)
+            }
+            CommandError::Overloaded => WireError::new(ErrorCode::Unavailable, error),
+        }
+    }
+}
+
+/// What is to be decided.
+pub(crate) enum Work {
+    /// A command to the session.
+    Command(Command),
+    /// An answer to a question of an earlier turn.
+    Past(Box<Answer>),
+    /// Something to be recorded as it is.
+    Record(Event),
+}
+
+struct Job {
+    key: Key,
+    work: Work,
+    trace: Option<String>,
+    done: oneshot::Sender<Result<Arc<Session>, CommandError>>,
+}
+
+/// The queues.
+#[derive(Clone)]
+pub(crate) struct Commands {
+    queues: Arc<Vec<mpsc::Sender<Job>>>,
+    hasher: RandomState,
+}
+
+impl Commands {
+    /// Starts the queues; they end, once they are empty, after `stop` is cancelled.
+    pub(crate) fn start(core: &Arc<Core>, tasks: &TaskTracker, stop: &CancellationToken) -> Self {
+        let mut queues = Vec::with_capacity(QUEUES);
+        for _ in 0..QUEUES {
+            let (tx, mut rx) = mpsc::channel::<Job>(QUEUE_LENGTH);
+            let (core, stop) = (Arc::clone(core), stop.clone());
+            tasks.spawn(async move {
+                loop {
+                    let job = tokio::select! {
+                        biased;
+                        job = rx.recv() => job,
+                        () = stop.cancelled() => break,
+                    };
+                    let Some(job) = job else { break };
+                    let result = run(&core, &job).await;
+                    // The caller may be gone; what was decided stands.
+                    let _ = job.done.send(result);
+                }
+            });
+            queues.push(tx);
+        }
+        Self {
+            queues: Arc::new(queues),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Runs a command on a session and returns the state it left.
+    pub(crate) async fn run(
+        &self,
+        key: Key,
+        command: Command,
+        trace: Option<String>,
+    ) -> Result<Arc<Session>, CommandError> {
+        self.submit(key, Work::Command(command), trace).await
+    }
+
+    pub(crate) async fn submit(
+        &self,
+        key: Key,
+        work: Work,
+        trace: Option<String>,
+    ) -> Result<Arc<Session>, CommandError> {
+        let slot = usize::try_from(self.hasher.hash_one(&key)).unwrap_or_default() % QUEUES;
+        let queue = self.queues.get(slot).ok_or(CommandError::Overloaded)?;
+        let (done, result) = oneshot::channel();
+        let job = Job {
+            key,
+            work,
+            trace,
+            done,
+        };
+        queue
+            .send(job)
+            .await
+            .map_err(|_| CommandError::Overloaded)?;
+        result.await.map_err(|_| CommandError::Overloaded)?
+    }
+}
+
+async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
+    let give_up = Instant::now() + PATIENCE;
+    let mut conflicts = 0;
+    loop {
+        let (state, last_seq) = core.projection.session(&job.key);
+        let now = clock::now(&*core.bus.ledger);
+        let events = match &job.work {
+            Work::Command(command) => decide(&state, command, now)?,
+            Work::Past(answer) => past::decide(core, &job.key, &state, answer, now).await?,
+            Work::Record(event) => vec![event.clone()],
+        };
+        if events.is_empty() {
+            return Ok(state);
+        }
+        let commit = new_commit(&job.key, now, events);
+        match write(core, &commit, last_seq, job.trace.as_deref(), give_up).await {
+            Ok(seq) => {
+                core.stats.count_commit();
+                let decoded = Decoded::Commit(Box::new(commit));
+                core.announce(core.projection.apply(&job.key, seq, &decoded));
+                return Ok(core.projection.session(&job.key).0);
+            }
+            Err(AppendError::Conflict) if conflicts < MAX_CONFLICTS => {
+                conflicts += 1;
+                core.stats.count_conflict();
+                catch_up(core, &job.key, last_seq).await?;
+            }
+            Err(AppendError::Conflict) => return Err(CommandError::Overloaded),
+            Err(AppendError::Uncertain(why)) => {
+                return Err(CommandError::Ledger(LedgerError::Unavailable(why)));
+            }
+            Err(AppendError::Ledger(error)) => return Err(error.into()),
+        }
+    }
+}
+
+fn new_commit(key: &Key, now: Timestamp, events: Vec<Event>) -> Commit {
+    Commit {
+        schema: SCHEMA,
+        commit_id: CommitId::from_uuid(Uuid::now_v7()),
+        tenant: key.0.clone(),
+        session_id: key.1.clone(),
+        at: now,
+        events,
+    }
+}
+
+/// Appends one commit, again and again while the log cannot be reached. The same commit may be
+/// appended twice without harm: the guard and its id tell.
+async fn write(
+    core: &Core,
+    commit: &Commit,
+    expected: u64,
+    trace: Option<&str>,
+    give_up: Instant,
+) -> Result<u64, AppendError> {
+    let mut pause = Duration::from_millis(20);
+    loop {
+        let error = match askbus_ledger::append(&*core.bus.ledger, commit, expected, trace).await {
+            Ok(seq) => return Ok(seq),
+            Err(
+                error @ (AppendError::Uncertain(_)
+                | AppendError::Ledger(LedgerError::Unavailable(_))),
+            ) => error,
+            Err(error) => return Err(error),
+        };
+        if Instant::now() + pause >= give_up {
+            return Err(error);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(1));
+    }
+}
+
+/// Reads what others wrote to the session meanwhile.
+async fn catch_up(core: &Core, key: &Key, last_seq: u64) -> Result<(), LedgerError> {
+    let stored = core
+        .bus
+        .ledger
+        .read_session(&key.0, &key.1, last_seq + 1)
+        .await?;
+    for message in stored {
+        core.announce(core.projection.apply(key, message.seq, &message.decoded));
+    }
+    Ok(())
+}
+
+/// Waits until the tail has read everything that is in the log now: what is unknown after that is
+/// not there.
+pub(crate) async fn barrier(
+    projection: &Projection,
+    ledger: &dyn Ledger,
+) -> Result<(), LedgerError> {
+    let last = ledger.last_seq().await?;
+    wait_applied(projection, last).await
+}
+
+/// Waits, for a bounded time, until the tail has come to `seq`.
+pub(crate) async fn wait_applied(projection: &Projection, seq: u64) -> Result<(), LedgerError> {
+    let mut applied = projection.applied();
+    let reached = tokio::time::timeout(PATIENCE, applied.wait_for(|at| *at >= seq)).await;
+    match reached {
+        Ok(Ok(_)) => Ok(()),
+        _ => Err(LedgerError::Unavailable(
+            "the log is not read up to its end yet".into(),
+        )),
+    }
+}
+
+impl Core {
+    /// Passes on what a commit changed.
+    pub(crate) fn announce(&self, changes: Vec<Change>) {
+        for change in changes {
+            match change {
+                Change::Due(at, key, due) => self.deadlines.add(at, key, due),
+                Change::Progress(tenant, asker, clarification, session) => {
+                    self.attachments
+                        .tell(&tenant, &asker, &session, &clarification);
+                }
+                Change::TurnEnded => {}
+            }
+        }
+    }
+}

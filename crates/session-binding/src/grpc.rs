@@ -1,0 +1,145 @@
+//! The gRPC face: reads requests, runs commands, writes replies.
+
+mod caller;
+mod clarify;
+mod turn;
+
+use crate::options::{Listen, StartError};
+use crate::service::Core;
+use askbus_wire::proto::clarify_service_server::ClarifyServiceServer;
+use askbus_wire::proto::turn_service_server::TurnServiceServer;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::transport::Server;
+use tonic::transport::server::Router;
+
+/// The largest request, in bytes; the questions of one call fit several times over.
+const MAX_REQUEST: usize = 512 * 1024;
+/// Streams of one connection at the same time.
+const MAX_STREAMS: u32 = 1_000;
+/// How long open calls may go on after shutdown was asked for.
+const DRAIN: Duration = Duration::from_secs(3);
+
+/// Starts listening and serving; returns the TCP address if there is one.
+pub(crate) async fn listen(
+    core: &Arc<Core>,
+    listen: &Listen,
+    shutdown: &CancellationToken,
+    tasks: &TaskTracker,
+) -> Result<Option<SocketAddr>, StartError> {
+    let failed = |address: String| move |error| StartError::Listen { address, error };
+    let router = router(core, shutdown).await;
+    let stop = shutdown.clone();
+    match listen {
+        Listen::Socket(path) => {
+            let listener = bind_socket(path).map_err(failed(path.display().to_string()))?;
+            let incoming = UnixListenerStream::new(listener);
+            let path = path.clone();
+            tasks.spawn(async move {
+                drained(
+                    router.serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned()),
+                    &stop,
+                )
+                .await;
+                let _ = fs::remove_file(path);
+            });
+            Ok(None)
+        }
+        Listen::Tcp(address) => {
+            let listener = TcpListener::bind(address)
+                .await
+                .map_err(failed(address.to_string()))?;
+            let bound = listener.local_addr().map_err(failed(address.to_string()))?;
+            let incoming = TcpListenerStream::new(listener);
+            tasks.spawn(async move {
+                drained(
+                    router.serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned()),
+                    &stop,
+                )
+                .await;
+            });
+            Ok(Some(bound))
+        }
+    }
+}
+
+/// Runs a server to its end, and not longer than [`DRAIN`] after shutdown was asked for.
+async fn drained(
+    serving: impl Future<Output = Result<(), tonic::transport::Error>>,
+    stop: &CancellationToken,
+) {
+    let overdue = async {
+        stop.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        result = serving => if let Err(error) = result {
+            tracing::error!(%error, "the gRPC server ended");
+        },
+        () = overdue => tracing::info!("calls still open were cut off; they go on elsewhere"),
+    }
+}
+
+/// A socket file left by a process that is gone is removed; one that answers is not.
+fn bind_socket(path: &Path) -> std::io::Result<UnixListener> {
+    if path.exists() {
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::AddrInUse,
+                "another askbus is running on this socket",
+            ));
+        }
+        fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+async fn router(core: &Arc<Core>, shutdown: &CancellationToken) -> Router {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    let turns = TurnServiceServer::new(turn::Turns::new(Arc::clone(core), shutdown.clone()))
+        .max_decoding_message_size(MAX_REQUEST);
+    let clarify = ClarifyServiceServer::new(clarify::Clarifications::new(
+        Arc::clone(core),
+        shutdown.clone(),
+    ))
+    .max_decoding_message_size(MAX_REQUEST);
+    reporter
+        .set_serving::<TurnServiceServer<turn::Turns>>()
+        .await;
+    reporter
+        .set_serving::<ClarifyServiceServer<clarify::Clarifications>>()
+        .await;
+    let auth = caller::Authenticate::new(core);
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(askbus_wire::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1();
+    let mut router = Server::builder()
+        .max_concurrent_streams(MAX_STREAMS)
+        .http2_keepalive_interval(Some(Duration::from_secs(20)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
+        .tcp_nodelay(true)
+        .add_service(health)
+        .add_service(tonic::service::interceptor::InterceptedService::new(
+            turns,
+            auth.clone(),
+        ))
+        .add_service(tonic::service::interceptor::InterceptedService::new(
+            clarify, auth,
+        ));
+    match reflection {
+        Ok(reflection) => router = router.add_service(reflection),
+        Err(error) => tracing::warn!(%error, "reflection is off"),
+    }
+    router
+}

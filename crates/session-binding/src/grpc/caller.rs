@@ -1,0 +1,89 @@
+//! Who calls: checked before a request's body is read.
+
+use crate::service::Core;
+use askbus_credential::{Credential, CredentialError, Verifier};
+use askbus_domain::ProfileId;
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::headers;
+use askbus_wire::tenants::Tenants;
+use std::sync::Arc;
+use tonic::service::Interceptor;
+use tonic::{Request, Status};
+
+/// Puts the verified credential into the request's extensions.
+#[derive(Clone)]
+pub(crate) struct Authenticate {
+    verifier: Verifier,
+    tenants: Tenants,
+}
+
+impl Authenticate {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self {
+            verifier: core.verifier.clone(),
+            tenants: core.tenants.clone(),
+        }
+    }
+}
+
+impl Interceptor for Authenticate {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        let token = request
+            .metadata()
+            .get("authorization")
+            .and_then(|v| v.to_str().ok())
+            .and_then(|v| v.strip_prefix("Bearer "))
+            .ok_or_else(|| WireError::new(ErrorCode::Unauthenticated, "a credential is needed"))?;
+        let credential = self.verifier.verify(token).map_err(unauthenticated)?;
+        if !self.tenants.serves(&credential.tenant) {
+            let text = format!(
+                "tenant {} is not served by this instance",
+                credential.tenant
+            );
+            return Err(WireError::new(ErrorCode::WrongInstance, text).into());
+        }
+        request.extensions_mut().insert(credential);
+        Ok(request)
+    }
+}
+
+fn unauthenticated(error: CredentialError) -> WireError {
+    WireError::new(ErrorCode::Unauthenticated, error)
+}
+
+/// The verified caller of a request.
+pub(crate) fn credential<T>(request: &Request<T>) -> Result<Credential, Status> {
+    let found = request.extensions().get::<Credential>().cloned();
+    found.ok_or_else(|| WireError::new(ErrorCode::Unauthenticated, "a credential is needed").into())
+}
+
+/// The caller, if it may ask (agents and hosts).
+pub(crate) fn asker<T>(request: &Request<T>) -> Result<Credential, Status> {
+    let credential = credential(request)?;
+    if credential.may_ask() {
+        return Ok(credential);
+    }
+    let text = format!(
+        "a {} does not ask; agents and hosts do",
+        credential.role.as_str()
+    );
+    Err(WireError::new(ErrorCode::Forbidden, text).into())
+}
+
+/// The profile in force for this call.
+pub(crate) fn profile(credential: &Credential, selected: &str) -> Result<ProfileId, Status> {
+    let profile = credential.profile(Some(selected));
+    Ok(profile
+        .map_err(|e| WireError::new(ErrorCode::Forbidden, e))?
+        .clone())
+}
+
+/// The trace the caller is in.
+pub(crate) fn trace<T>(request: &Request<T>) -> Option<String> {
+    let value = request
+        .metadata()
+        .get(headers::TRACEPARENT)?
+        .to_str()
+        .ok()?;
+    Some(value.to_owned())
+}

@@ -1,0 +1,348 @@
+//! `ClarifyService`.
+
+use crate::attachments::{ATTACH_BUFFER, AttachItem, event_of};
+use crate::grpc::caller;
+use crate::grpc::turn::{bound, invalid, or_new};
+use crate::leases::{Held, Leases};
+use crate::past;
+use crate::projection::{Key, LeaseKey};
+use crate::service::{Core, barrier};
+use askbus_credential::Credential;
+use askbus_domain::{
+    AskCommand, AskId, AskerId, Clarification, ClarifyId, Command, Dialect, InvalidQuestion,
+    Millis, Rejection, Session, SessionId, parse_arguments, parse_structured,
+};
+use askbus_wire::convert;
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::proto::ask_request::Input;
+use askbus_wire::proto::attach_event::Event;
+use askbus_wire::proto::clarify_service_server::ClarifyService;
+use askbus_wire::proto::{
+    AskRequest, AskResponse, AttachEvent, AttachRequest, Attached, CancelRequest,
+    Clarification as ClarificationMessage, GetClarificationRequest, Heartbeat, ListPendingRequest,
+    ListPendingResponse, QuestionInputs, WaitRequest,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+use uuid::Uuid;
+
+/// How often an attachment says that it is there.
+const ATTACH_HEARTBEAT: Duration = Duration::from_secs(15);
+/// Open ids that one attachment may bring along.
+const MAX_OPEN_IDS: usize = 10_000;
+
+/// The service.
+pub(crate) struct Clarifications {
+    core: Arc<Core>,
+    shutdown: CancellationToken,
+}
+
+impl Clarifications {
+    pub(crate) fn new(core: Arc<Core>, shutdown: CancellationToken) -> Self {
+        Self { core, shutdown }
+    }
+}
+
+/// The canonical questions of a request, or why they cannot be shown.
+fn parse_input(
+    dialect: Dialect,
+    input: Option<Input>,
+    timeout_ms: Option<u64>,
+) -> Result<askbus_domain::AskInput, InvalidQuestion> {
+    match input {
+        Some(Input::ArgumentsJson(text)) => match serde_json::from_str(&text) {
+            Ok(arguments) => parse_arguments(dialect, &arguments),
+            Err(error) => Err(InvalidQuestion::unreadable("arguments", error)),
+        },
+        Some(Input::Questions(QuestionInputs { questions })) => {
+            let list = questions.into_iter().map(|q| {
+                let options = q
+                    .options
+                    .into_iter()
+                    .map(|o| (o.label, o.description))
+                    .collect();
+                (q.header, q.question, q.multi_select, options, q.recommended)
+            });
+            parse_structured(dialect, list.collect(), timeout_ms)
+        }
+        None => Err(InvalidQuestion::unreadable("questions", "missing")),
+    }
+}
+
+fn unavailable(error: impl std::fmt::Display) -> Status {
+    WireError::new(ErrorCode::Unavailable, error).into()
+}
+
+fn unknown() -> Status {
+    WireError::from(Rejection::UnknownClarification).into()
+}
+
+/// The clarification `id` of the caller's tenant and profiles, from the current turn or the past.
+async fn find(
+    core: &Core,
+    credential: &Credential,
+    id: ClarifyId,
+) -> Result<Option<(Key, Clarification)>, Status> {
+    if core.projection.find(id).is_none() {
+        barrier(core).await.map_err(unavailable)?;
+    }
+    let allowed = |key: &Key, session: &Session| {
+        key.0 == credential.tenant && session.profile().is_some_and(|p| credential.allows(p))
+    };
+    if let Some((key, session)) = core.projection.find(id) {
+        let clarification = session
+            .clarification(id)
+            .filter(|_| allowed(&key, &session));
+        return Ok(clarification.map(|c| (key.clone(), c.clone())));
+    }
+    let found = past::find(core, &credential.tenant, id)
+        .await
+        .map_err(unavailable)?;
+    Ok(found.filter(|(key, _)| allowed(key, &core.projection.session(key).0)))
+}
+
+async fn find_or_404(
+    core: &Core,
+    credential: &Credential,
+    id: &str,
+) -> Result<(Key, Clarification), Status> {
+    let id = ClarifyId::parse(id).map_err(|_| unknown())?;
+    find(core, credential, id).await?.ok_or_else(unknown)
+}
+
+#[tonic::async_trait]
+impl ClarifyService for Clarifications {
+    async fn ask(&self, request: Request<AskRequest>) -> Result<Response<AskResponse>, Status> {
+        let credential = caller::asker(&request)?;
+        let trace = caller::trace(&request);
+        let body = request.into_inner();
+        let dialect = Dialect::parse(&body.dialect)
+            .ok_or_else(|| invalid("dialect is ask, studio or interaction"))?;
+        let profile = caller::profile(&credential, &body.profile)?;
+        let (context_id, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        let ask_id = AskId::new(or_new(body.ask_id)).map_err(invalid)?;
+        let ask = AskCommand {
+            ask_id: ask_id.clone(),
+            clarify_id: ClarifyId::from_uuid(Uuid::now_v7()),
+            context_id,
+            profile,
+            asker_id: AskerId::new(or_new(body.asker_id)).map_err(invalid)?,
+            asker_ttl: self.core.lease,
+            asker: body.asker.unwrap_or_default().into(),
+            dialect,
+            input: parse_input(dialect, body.input, body.timeout_ms),
+            call_limit: body.call_limit_ms.map(Millis),
+        };
+        let command = Command::Ask(Box::new(ask));
+        let session = self.core.commands().run(key.clone(), command, trace).await;
+        let session = session.map_err(WireError::from)?;
+        let asked = session
+            .clarifications()
+            .find(|c| c.ask_id == ask_id)
+            .ok_or_else(|| WireError::new(ErrorCode::Internal, "the question was not kept"))?;
+        let run_id = session
+            .latest_turn()
+            .map(|(t, _)| t.run_id.to_string())
+            .unwrap_or_default();
+        tracing::info!(tenant = %key.0, session = %key.1, clarify = %asked.id, "asked");
+        Ok(Response::new(AskResponse {
+            clarify_id: asked.id.to_string(),
+            session_id: key.1.to_string(),
+            run_id,
+            deadline_ms: asked
+                .clock
+                .deadline
+                .map(askbus_domain::Timestamp::unix_millis),
+            cap_ms: asked.clock.cap.unix_millis(),
+            requested_at_ms: asked.requested_at.unix_millis(),
+        }))
+    }
+
+    type AttachStream = ReceiverStream<AttachItem>;
+
+    async fn attach(
+        &self,
+        request: Request<AttachRequest>,
+    ) -> Result<Response<Self::AttachStream>, Status> {
+        let credential = caller::asker(&request)?;
+        let body = request.into_inner();
+        let asker = AskerId::new(&body.asker_id).map_err(invalid)?;
+        if body.open_clarify_ids.len() > MAX_OPEN_IDS {
+            return Err(invalid(format!(
+                "at most {MAX_OPEN_IDS} open ids fit one attachment"
+            )));
+        }
+        let tenant = credential.tenant.clone();
+        let (tx, rx) = mpsc::channel(ATTACH_BUFFER);
+        // Registered before the open ids are looked up, so that nothing falls in between.
+        self.core
+            .attachments
+            .add(tenant.clone(), asker.clone(), tx.clone());
+        let holds = hold_leases(&self.core, &credential, &asker);
+        let (core, shutdown) = (Arc::clone(&self.core), self.shutdown.clone());
+        self.core.tasks.spawn(async move {
+            if replay(&core, &credential, body.open_clarify_ids, &tx)
+                .await
+                .is_ok()
+            {
+                let mut pace = tokio::time::interval(ATTACH_HEARTBEAT);
+                loop {
+                    tokio::select! {
+                        () = shutdown.cancelled() => break,
+                        () = tx.closed() => break,
+                        _ = pace.tick() => {
+                            let beat = AttachEvent { event: Some(Event::Heartbeat(Heartbeat {})) };
+                            if tx.send(Ok(beat)).await.is_err() { break; }
+                        }
+                    }
+                }
+            }
+            drop((tx, holds));
+            core.attachments.sweep(&tenant, &asker);
+        });
+        Ok(Response::new(ReceiverStream::new(rx)))
+    }
+
+    async fn wait(
+        &self,
+        request: Request<WaitRequest>,
+    ) -> Result<Response<ClarificationMessage>, Status> {
+        let credential = caller::credential(&request)?;
+        let id = request.into_inner().clarify_id;
+        let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
+        if clarification.is_pending() {
+            // A waiting caller is a sign of life of the asker.
+            let lease = LeaseKey::Asker(key.0.clone(), clarification.asker_id.clone());
+            let _held = credential
+                .may_ask()
+                .then(|| Leases::hold(&self.core, lease));
+            tokio::select! {
+                // An error means that it settled: the waiter was dropped.
+                _ = self.core.projection.settled(clarification.id) => {}
+                () = self.shutdown.cancelled() => {
+                    return Err(unavailable("this instance is stopping; wait at another one"));
+                }
+            }
+        }
+        let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
+        Ok(Response::new(convert::clarification(
+            key.1.as_str(),
+            &clarification,
+        )))
+    }
+
+    async fn cancel(
+        &self,
+        request: Request<CancelRequest>,
+    ) -> Result<Response<ClarificationMessage>, Status> {
+        let credential = caller::asker(&request)?;
+        let trace = caller::trace(&request);
+        let id = request.into_inner().clarify_id;
+        let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
+        if clarification.is_pending() {
+            let (session, _) = self.core.projection.session(&key);
+            let profile = session.profile().cloned().ok_or_else(unknown)?;
+            let command = Command::Cancel {
+                clarify_id: clarification.id,
+                profile,
+            };
+            self.core
+                .commands()
+                .run(key, command, trace)
+                .await
+                .map_err(WireError::from)?;
+        }
+        let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
+        Ok(Response::new(convert::clarification(
+            key.1.as_str(),
+            &clarification,
+        )))
+    }
+
+    async fn get_clarification(
+        &self,
+        request: Request<GetClarificationRequest>,
+    ) -> Result<Response<ClarificationMessage>, Status> {
+        let credential = caller::credential(&request)?;
+        let id = request.into_inner().clarify_id;
+        let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
+        Ok(Response::new(convert::clarification(
+            key.1.as_str(),
+            &clarification,
+        )))
+    }
+
+    async fn list_pending(
+        &self,
+        request: Request<ListPendingRequest>,
+    ) -> Result<Response<ListPendingResponse>, Status> {
+        let credential = caller::credential(&request)?;
+        let only = request.into_inner().session_id;
+        barrier(&self.core).await.map_err(unavailable)?;
+        let sessions = self.core.projection.pending_of(&credential.tenant);
+        let seen = |session: &Session| session.profile().is_some_and(|p| credential.allows(p));
+        let wanted = |id: &SessionId| only.is_empty() || id.as_str() == only;
+        let clarifications = sessions
+            .iter()
+            .filter(|(key, session)| seen(session) && wanted(&key.1))
+            .flat_map(|(key, session)| {
+                session
+                    .pending()
+                    .map(|c| convert::clarification(key.1.as_str(), c))
+            })
+            .collect();
+        Ok(Response::new(ListPendingResponse { clarifications }))
+    }
+}
+
+/// An attachment keeps its asker's questions alive, and a turn that is held by this asker.
+fn hold_leases(core: &Arc<Core>, credential: &Credential, asker: &AskerId) -> Vec<Held> {
+    let tenant = &credential.tenant;
+    let mut holds = vec![Leases::hold(
+        core,
+        LeaseKey::Asker(tenant.clone(), asker.clone()),
+    )];
+    if let Ok(name) = askbus_domain::LeaseName::new(asker.as_str()) {
+        holds.push(Leases::hold(core, LeaseKey::Holder(tenant.clone(), name)));
+    }
+    holds
+}
+
+/// Tells a new attachment what became of the questions it still has open.
+async fn replay(
+    core: &Core,
+    credential: &Credential,
+    open: Vec<String>,
+    tx: &mpsc::Sender<AttachItem>,
+) -> Result<(), mpsc::error::SendError<AttachItem>> {
+    tx.send(Ok(AttachEvent {
+        event: Some(Event::Attached(Attached {})),
+    }))
+    .await?;
+    for id in open {
+        let found = match ClarifyId::parse(&id) {
+            Ok(id) => find(core, credential, id).await,
+            Err(_) => Ok(None),
+        };
+        match found {
+            Ok(Some((_, c))) if c.is_pending() && c.held_by.is_none() => {}
+            Ok(Some((key, clarification))) => tx.send(Ok(event_of(&key.1, &clarification))).await?,
+            Ok(None) => {
+                tx.send(Ok(AttachEvent {
+                    event: Some(Event::UnknownClarifyId(id)),
+                }))
+                .await?;
+            }
+            Err(status) => {
+                // Not known now is not unknown: the asker attaches again.
+                tx.send(Err(status.clone())).await?;
+                return Err(mpsc::error::SendError(Err(status)));
+            }
+        }
+    }
+    Ok(())
+}

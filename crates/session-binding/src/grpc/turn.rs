@@ -1,0 +1,234 @@
+//! `TurnService`.
+
+use crate::grpc::caller;
+use crate::leases::Leases;
+use crate::projection::{Key, LeaseKey};
+use crate::service::{Core, barrier};
+use askbus_domain::{
+    BeginCommand, BeginId, Command, ContextId, Holder, LeaseName, Millis, ProfileId, Rejection,
+    RunId, SessionId, TenantId, TurnEnd,
+};
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::proto::begin_turn_request::Life;
+use askbus_wire::proto::turn_service_server::TurnService;
+use askbus_wire::proto::{
+    BeginTurnRequest, BeginTurnResponse, EndTurnRequest, EndTurnResponse, HoldTurnRequest,
+    HoldTurnResponse,
+};
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+use uuid::Uuid;
+
+/// How often an open stream says that it is.
+const STREAM_HEARTBEAT: Duration = Duration::from_secs(10);
+/// A lease that a host may ask for, in milliseconds.
+const LEASE_RANGE: std::ops::RangeInclusive<u64> = 1_000..=3_600_000;
+
+/// The service.
+pub(crate) struct Turns {
+    core: Arc<Core>,
+    shutdown: CancellationToken,
+}
+
+impl Turns {
+    pub(crate) fn new(core: Arc<Core>, shutdown: CancellationToken) -> Self {
+        Self { core, shutdown }
+    }
+}
+
+pub(crate) fn invalid(error: impl Display) -> Status {
+    WireError::new(ErrorCode::InvalidRequest, error).into()
+}
+
+/// An id that the caller may leave to the service.
+pub(crate) fn or_new(text: String) -> String {
+    if text.is_empty() {
+        Uuid::now_v7().to_string()
+    } else {
+        text
+    }
+}
+
+/// The session behind a context of this tenant. Unknown, foreign and malformed ones are the same.
+pub(crate) async fn bound(
+    core: &Core,
+    tenant: &TenantId,
+    context: &str,
+) -> Result<(ContextId, Key), Status> {
+    let expired = || Status::from(WireError::from(Rejection::ContextExpired));
+    let context = ContextId::parse(context).map_err(|_| expired())?;
+    if core.projection.key_of_context(context).is_none() {
+        // It may have been begun elsewhere a moment ago.
+        barrier(core)
+            .await
+            .map_err(|e| WireError::new(ErrorCode::Unavailable, e))?;
+    }
+    match core.projection.key_of_context(context) {
+        Some(key) if key.0 == *tenant => Ok((context, key)),
+        _ => Err(expired()),
+    }
+}
+
+#[tonic::async_trait]
+impl TurnService for Turns {
+    async fn begin_turn(
+        &self,
+        request: Request<BeginTurnRequest>,
+    ) -> Result<Response<BeginTurnResponse>, Status> {
+        let credential = caller::asker(&request)?;
+        let trace = caller::trace(&request);
+        let body = request.into_inner();
+        let context_id = ContextId::from_uuid(Uuid::new_v4());
+        let session_id = SessionId::new(&body.session_id).map_err(invalid)?;
+        let holder = self.holder(context_id, body.life)?;
+        let begin = BeginCommand {
+            begin_id: BeginId::new(or_new(body.begin_id)).map_err(invalid)?,
+            context_id,
+            run_id: RunId::new(or_new(body.run_id)).map_err(invalid)?,
+            profile: caller::profile(&credential, &body.profile)?,
+            holder,
+        };
+        let key = (credential.tenant, session_id);
+        let session = self
+            .core
+            .commands()
+            .run(key.clone(), Command::Begin(begin), trace)
+            .await;
+        let session = session.map_err(WireError::from)?;
+        let (turn, _) = session
+            .latest_turn()
+            .ok_or_else(|| WireError::new(ErrorCode::Internal, "the turn was not kept"))?;
+        tracing::info!(tenant = %key.0, session = %key.1, context = %turn.context_id, "turn begun");
+        Ok(Response::new(BeginTurnResponse {
+            context_id: turn.context_id.to_string(),
+            session_id: key.1.to_string(),
+            run_id: turn.run_id.to_string(),
+            instruction: String::new(),
+            capabilities: vec!["clarify".to_owned()],
+        }))
+    }
+
+    type HoldTurnStream = ReceiverStream<Result<HoldTurnResponse, Status>>;
+
+    async fn hold_turn(
+        &self,
+        request: Request<HoldTurnRequest>,
+    ) -> Result<Response<Self::HoldTurnStream>, Status> {
+        let credential = caller::asker(&request)?;
+        let body = request.into_inner();
+        let profile = caller::profile(&credential, &body.profile)?;
+        let (context, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        let name = held_name(&self.core, &key, context, &profile)?;
+        let held = name.map(|n| Leases::hold(&self.core, LeaseKey::Holder(key.0.clone(), n)));
+        let (tx, rx) = mpsc::channel(4);
+        let (core, shutdown) = (Arc::clone(&self.core), self.shutdown.clone());
+        self.core.tasks.spawn(async move {
+            let ended = core.projection.turn_ended(context);
+            tokio::pin!(ended);
+            let mut pace = tokio::time::interval(STREAM_HEARTBEAT);
+            loop {
+                tokio::select! {
+                    // The stream ends without a last message: hold it elsewhere.
+                    () = shutdown.cancelled() => break,
+                    () = tx.closed() => break,
+                    _ = &mut ended => {
+                        let last = HoldTurnResponse { ended: how_ended(&core, &key, context) };
+                        let _ = tx.send(Ok(last)).await;
+                        break;
+                    }
+                    _ = pace.tick() => {
+                        if tx.send(Ok(HoldTurnResponse::default())).await.is_err() { break; }
+                    }
+                }
+            }
+            drop(held);
+        });
+        Ok(Response::new(ReceiverStream::new(rx)))
+    }
+
+    async fn end_turn(
+        &self,
+        request: Request<EndTurnRequest>,
+    ) -> Result<Response<EndTurnResponse>, Status> {
+        let credential = caller::asker(&request)?;
+        let trace = caller::trace(&request);
+        let body = request.into_inner();
+        let profile = caller::profile(&credential, &body.profile)?;
+        let end = TurnEnd::parse_host(&body.end)
+            .ok_or_else(|| invalid("end is completed, failed, stopped or disposed"))?;
+        let (context_id, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        let command = Command::End {
+            context_id,
+            profile,
+            end,
+        };
+        self.core
+            .commands()
+            .run(key, command, trace)
+            .await
+            .map_err(WireError::from)?;
+        Ok(Response::new(EndTurnResponse {}))
+    }
+}
+
+impl Turns {
+    fn holder(&self, context: ContextId, life: Option<Life>) -> Result<Holder, Status> {
+        let named = |name: String, ttl: Millis| {
+            Ok(Holder::Lease {
+                name: LeaseName::new(name).map_err(invalid)?,
+                ttl,
+            })
+        };
+        match life {
+            None | Some(Life::LeaseMs(0)) => named(context.to_string(), self.core.lease),
+            Some(Life::LeaseMs(ms)) => named(
+                context.to_string(),
+                Millis(ms.clamp(*LEASE_RANGE.start(), *LEASE_RANGE.end())),
+            ),
+            Some(Life::AskerId(asker)) => named(asker, self.core.lease),
+            Some(Life::ForMs(ms)) => {
+                let now = crate::clock::now(&*self.core.bus.ledger);
+                Ok(Holder::Until(now.plus(Millis(ms))))
+            }
+        }
+    }
+}
+
+/// The lease name of the caller's active turn; none when nobody needs to hold it.
+fn held_name(
+    core: &Core,
+    key: &Key,
+    context: ContextId,
+    profile: &ProfileId,
+) -> Result<Option<LeaseName>, Status> {
+    let (session, _) = core.projection.session(key);
+    let rejected = |r: Rejection| Status::from(WireError::from(r));
+    let (turn, end) = session
+        .latest_turn()
+        .ok_or_else(|| rejected(Rejection::ContextExpired))?;
+    if turn.context_id != context || turn.profile != *profile {
+        return Err(rejected(Rejection::ContextExpired));
+    }
+    if end.is_some() {
+        return Err(rejected(Rejection::NoActiveTurn));
+    }
+    Ok(match &turn.holder {
+        Holder::Lease { name, .. } => Some(name.clone()),
+        Holder::Until(_) => None,
+    })
+}
+
+fn how_ended(core: &Core, key: &Key, context: ContextId) -> String {
+    let (session, _) = core.projection.session(key);
+    let end = session
+        .latest_turn()
+        .filter(|(t, _)| t.context_id == context)
+        .and_then(|(_, e)| e);
+    // A later turn is there already: this one was replaced.
+    end.unwrap_or(TurnEnd::Replaced).as_str().to_owned()
+}

@@ -1,0 +1,53 @@
+//! Clarifications of earlier turns, read from the log when somebody still speaks of them.
+
+use crate::commands::CommandError;
+use crate::projection::Key;
+use crate::service::Core;
+use askbus_domain::{
+    Answer, Clarification, ClarifyId, Event, Rejection, Session, TenantId, Timestamp, decide_past,
+};
+use askbus_ledger::LedgerError;
+use askbus_wire::codec::Decoded;
+
+/// Finds a clarification that no current turn knows, with its session.
+pub(crate) async fn find(
+    core: &Core,
+    tenant: &TenantId,
+    id: ClarifyId,
+) -> Result<Option<(Key, Clarification)>, LedgerError> {
+    let Some(requested) = core.bus.ledger.find_requested(tenant, id).await? else {
+        return Ok(None);
+    };
+    let key = (tenant.clone(), requested.session.clone());
+    Ok(read(core, &key, requested.seq, id).await?.map(|c| (key, c)))
+}
+
+async fn read(
+    core: &Core,
+    key: &Key,
+    from: u64,
+    id: ClarifyId,
+) -> Result<Option<Clarification>, LedgerError> {
+    let stored = core.bus.ledger.read_session(&key.0, &key.1, from).await?;
+    let events = stored.iter().filter_map(|s| match &s.decoded {
+        Decoded::Commit(commit) => Some(commit.events.iter()),
+        Decoded::Unreadable { .. } => None,
+    });
+    Ok(Clarification::from_history(id, events.flatten()))
+}
+
+/// Decides about an answer to a question of an earlier turn.
+pub(crate) async fn decide(
+    core: &Core,
+    key: &Key,
+    state: &Session,
+    answer: &Answer,
+    now: Timestamp,
+) -> Result<Vec<Event>, CommandError> {
+    match find(core, &key.0, answer.clarify_id).await? {
+        Some((found, clarification)) if found == *key => {
+            Ok(decide_past(state, &clarification, answer, now)?)
+        }
+        _ => Err(Rejection::UnknownClarification.into()),
+    }
+}

@@ -1,0 +1,321 @@
+//! The sessions as the log leaves them: a cache that any replica rebuilds from the log.
+
+use askbus_domain::{
+    AskerId, Clarification, ClarifyId, Commit, ContextId, Due, Event, Holder, LeaseName, Millis,
+    Session, SessionId, TenantId, Timestamp,
+};
+use askbus_ledger::Stored;
+use askbus_wire::codec::Decoded;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::{oneshot, watch};
+
+/// A session within its tenant.
+pub(crate) type Key = (TenantId, SessionId);
+
+/// A name whose heartbeat keeps something alive.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum LeaseKey {
+    Asker(TenantId, AskerId),
+    Holder(TenantId, LeaseName),
+}
+
+/// What a commit changed, for those who wait.
+pub(crate) enum Change {
+    /// Something is due at a moment.
+    Due(Timestamp, Key, Due),
+    /// A clarification was held or settled; its asker wants to know.
+    Progress(TenantId, AskerId, Arc<Clarification>, SessionId),
+    /// A turn is over.
+    TurnEnded,
+}
+
+#[derive(Clone, Default)]
+struct Entry {
+    session: Arc<Session>,
+    last_seq: u64,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: HashMap<Key, Entry>,
+    contexts: HashMap<ContextId, Key>,
+    clarifications: HashMap<ClarifyId, Key>,
+    leases: HashMap<LeaseKey, (Millis, HashSet<Key>)>,
+    tenants: BTreeSet<TenantId>,
+    settled: HashMap<ClarifyId, Vec<oneshot::Sender<()>>>,
+    ended: HashMap<ContextId, Vec<oneshot::Sender<()>>>,
+}
+
+/// The cache. Locks are held for a moment, never across an await.
+pub(crate) struct Projection {
+    state: Mutex<State>,
+    applied: watch::Sender<u64>,
+    tenants: watch::Sender<BTreeSet<TenantId>>,
+}
+
+impl Projection {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Mutex::default(),
+            applied: watch::Sender::new(0),
+            tenants: watch::Sender::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while the lock was held cannot leave the maps half changed in a way that matters
+        // more than going on: everything in them is rebuilt from the log.
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Applies what the tail read. Own commits that were applied ahead of the tail are skipped.
+    pub(crate) fn apply_tail(&self, stored: &Stored) -> Vec<Change> {
+        let key = (stored.tenant.clone(), stored.session.clone());
+        let changes = self.apply(&key, stored.seq, &stored.decoded);
+        self.applied.send_replace(stored.seq);
+        changes
+    }
+
+    /// Notes that the tail passed a message of a tenant that is not served here.
+    pub(crate) fn skip(&self, seq: u64) {
+        self.applied.send_replace(seq);
+    }
+
+    /// Applies a message of one session if it is newer than what is known of it.
+    pub(crate) fn apply(&self, key: &Key, seq: u64, decoded: &Decoded) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let new_tenants = {
+            let state = &mut *self.lock();
+            let entry = state.sessions.entry(key.clone()).or_default();
+            if seq <= entry.last_seq {
+                return changes;
+            }
+            entry.last_seq = seq;
+            match decoded {
+                Decoded::Unreadable { problem } => {
+                    tracing::error!(tenant = %key.0, session = %key.1, seq, problem,
+                        "the log holds something this version cannot read; the session is left alone");
+                    Arc::make_mut(&mut entry.session).mark_unreadable();
+                }
+                Decoded::Commit(commit) => state.apply_commit(key, commit, &mut changes),
+            }
+            state
+                .tenants
+                .insert(key.0.clone())
+                .then(|| state.tenants.clone())
+        };
+        if let Some(tenants) = new_tenants {
+            self.tenants.send_replace(tenants);
+        }
+        changes
+    }
+
+    /// How far the tail has come.
+    pub(crate) fn applied(&self) -> watch::Receiver<u64> {
+        self.applied.subscribe()
+    }
+
+    /// Tenants seen in the log so far.
+    pub(crate) fn tenants(&self) -> watch::Receiver<BTreeSet<TenantId>> {
+        self.tenants.subscribe()
+    }
+
+    /// A session's state and the sequence it stands on; an unknown session is new and stands on 0.
+    pub(crate) fn session(&self, key: &Key) -> (Arc<Session>, u64) {
+        self.lock()
+            .sessions
+            .get(key)
+            .map_or_else(Default::default, |e| (Arc::clone(&e.session), e.last_seq))
+    }
+
+    pub(crate) fn key_of_context(&self, context: ContextId) -> Option<Key> {
+        self.lock().contexts.get(&context).cloned()
+    }
+
+    /// The clarification and its session, if it belongs to a session's latest turn.
+    pub(crate) fn find(&self, id: ClarifyId) -> Option<(Key, Arc<Session>)> {
+        let state = self.lock();
+        let key = state.clarifications.get(&id)?;
+        let entry = state.sessions.get(key)?;
+        Some((key.clone(), Arc::clone(&entry.session)))
+    }
+
+    /// All sessions of a tenant in which something waits.
+    pub(crate) fn pending_of(&self, tenant: &TenantId) -> Vec<(Key, Arc<Session>)> {
+        let state = self.lock();
+        let waiting = |e: &Entry| e.session.pending().next().is_some();
+        state
+            .sessions
+            .iter()
+            .filter(|(key, entry)| key.0 == *tenant && waiting(entry))
+            .map(|(key, entry)| (key.clone(), Arc::clone(&entry.session)))
+            .collect()
+    }
+
+    /// Every lease that keeps something alive, how long it may be missing, and for which sessions.
+    pub(crate) fn leases(&self) -> Vec<(LeaseKey, Millis, Vec<Key>)> {
+        let state = self.lock();
+        let list = |(lease, (ttl, keys)): (&LeaseKey, &(Millis, HashSet<Key>))| {
+            (lease.clone(), *ttl, keys.iter().cloned().collect())
+        };
+        state.leases.iter().map(list).collect()
+    }
+
+    /// Resolves when the clarification is settled; at once if it is, or is not known here.
+    pub(crate) fn settled(&self, id: ClarifyId) -> oneshot::Receiver<()> {
+        let (tx, rx) = oneshot::channel();
+        let state = &mut *self.lock();
+        let pending = state
+            .clarifications
+            .get(&id)
+            .and_then(|key| state.sessions.get(key))
+            .and_then(|e| e.session.clarification(id))
+            .is_some_and(Clarification::is_pending);
+        if pending {
+            let waiters = state.settled.entry(id).or_default();
+            waiters.retain(|w| !w.is_closed());
+            waiters.push(tx);
+        }
+        rx
+    }
+
+    /// Resolves when the turn is over; at once if it is, or is not known here.
+    pub(crate) fn turn_ended(&self, context: ContextId) -> oneshot::Receiver<()> {
+        let (tx, rx) = oneshot::channel();
+        let state = &mut *self.lock();
+        let active = state
+            .contexts
+            .get(&context)
+            .and_then(|key| state.sessions.get(key))
+            .and_then(|e| e.session.active_turn())
+            .is_some_and(|t| t.context_id == context);
+        if active {
+            let waiters = state.ended.entry(context).or_default();
+            waiters.retain(|w| !w.is_closed());
+            waiters.push(tx);
+        }
+        rx
+    }
+}
+
+impl State {
+    fn apply_commit(&mut self, key: &Key, commit: &Commit, changes: &mut Vec<Change>) {
+        let Some(entry) = self.sessions.get_mut(key) else {
+            return;
+        };
+        let before = Arc::clone(&entry.session);
+        Arc::make_mut(&mut entry.session).apply(commit);
+        let after = Arc::clone(&entry.session);
+        if after.is_unreadable() {
+            return;
+        }
+        if commit
+            .events
+            .iter()
+            .any(|e| matches!(e, Event::Begun { .. }))
+        {
+            for old in before.clarifications() {
+                self.clarifications.remove(&old.id);
+            }
+            if let Some((old, _)) = before.latest_turn() {
+                self.contexts.remove(&old.context_id);
+            }
+            if let Some((turn, _)) = after.latest_turn() {
+                self.contexts.insert(turn.context_id, key.clone());
+                changes.push(Change::Due(
+                    turn.cap(),
+                    key.clone(),
+                    Due::Turn(turn.context_id),
+                ));
+            }
+        }
+        for event in &commit.events {
+            self.index_event(key, event, &before, &after, changes);
+        }
+        self.index_leases(key, &before, &after);
+    }
+
+    fn index_event(
+        &mut self,
+        key: &Key,
+        event: &Event,
+        before: &Session,
+        after: &Session,
+        changes: &mut Vec<Change>,
+    ) {
+        if let Event::Ended { context_id, .. } = event {
+            self.ended.remove(context_id);
+            changes.push(Change::TurnEnded);
+        }
+        let Some(id) = event.clarify_id() else { return };
+        // After a commit that settles and begins anew, the settled one is known from before only.
+        let Some(clarification) = after.clarification(id).or_else(|| before.clarification(id))
+        else {
+            return;
+        };
+        let mut clarification = clarification.clone();
+        match event {
+            Event::Requested { .. } => {
+                self.clarifications.insert(id, key.clone());
+                let due = Due::Clarification(id);
+                changes.push(Change::Due(clarification.expires_at(), key.clone(), due));
+            }
+            Event::Held { .. } => {
+                clarification.evolve(event);
+                let due = Due::Clarification(id);
+                changes.push(Change::Due(clarification.expires_at(), key.clone(), due));
+                changes.push(progress(key, clarification));
+            }
+            Event::Resolved { .. } => {
+                clarification.evolve(event);
+                self.settled.remove(&id);
+                changes.push(progress(key, clarification));
+            }
+            _ => {}
+        }
+    }
+
+    fn index_leases(&mut self, key: &Key, before: &Session, after: &Session) {
+        let (old, new) = (leases_of(key, before), leases_of(key, after));
+        for lease in old.keys().filter(|l| !new.contains_key(*l)) {
+            if let Some((_, keys)) = self.leases.get_mut(lease) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.leases.remove(lease);
+                }
+            }
+        }
+        for (lease, ttl) in new {
+            let slot = self
+                .leases
+                .entry(lease)
+                .or_insert_with(|| (ttl, HashSet::new()));
+            slot.0 = ttl;
+            slot.1.insert(key.clone());
+        }
+    }
+}
+
+fn progress(key: &Key, clarification: Clarification) -> Change {
+    let asker = clarification.asker_id.clone();
+    Change::Progress(key.0.clone(), asker, Arc::new(clarification), key.1.clone())
+}
+
+fn leases_of(key: &Key, session: &Session) -> HashMap<LeaseKey, Millis> {
+    let mut found: HashMap<LeaseKey, Millis> = session
+        .pending()
+        .map(|c| {
+            (
+                LeaseKey::Asker(key.0.clone(), c.asker_id.clone()),
+                c.asker_ttl,
+            )
+        })
+        .collect();
+    if let Some(Holder::Lease { name, ttl }) = session.turn_lease() {
+        found.insert(LeaseKey::Holder(key.0.clone(), name.clone()), *ttl);
+    }
+    found
+}

@@ -1,0 +1,184 @@
+//! Starting, running and stopping.
+
+use crate::attachments::Attachments;
+use crate::commands::{self, Commands};
+use crate::deadlines::{self, Deadlines};
+use crate::leases::{self, Leases};
+use crate::projection::Projection;
+use crate::stats::Stats;
+use crate::{Options, StartError, grpc, inbox};
+use askbus_credential::Verifier;
+use askbus_domain::Millis;
+use askbus_ledger::{Bus, LedgerError};
+use askbus_wire::tenants::Tenants;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What all parts of one process share.
+pub(crate) struct Core {
+    pub bus: Bus,
+    pub verifier: Verifier,
+    pub tenants: Tenants,
+    pub instance: String,
+    pub lease: Millis,
+    pub heartbeat: Duration,
+    pub projection: Projection,
+    pub deadlines: Deadlines,
+    pub attachments: Attachments,
+    pub leases: Leases,
+    pub stats: Stats,
+    /// Everything that runs until shutdown, open streams included.
+    pub tasks: TaskTracker,
+    /// Set once at start; the queues need the core and the core needs the queues.
+    commands: OnceLock<Commands>,
+}
+
+impl Core {
+    /// The command queues. Every path that leads here starts after they were set.
+    #[allow(clippy::expect_used)]
+    pub(crate) fn commands(&self) -> &Commands {
+        self.commands
+            .get()
+            .expect("the queues are set before anything runs")
+    }
+}
+
+/// A running session-binding.
+pub struct Handle {
+    core: Arc<Core>,
+    address: Option<SocketAddr>,
+    queues: TaskTracker,
+    stop_queues: CancellationToken,
+}
+
+impl Handle {
+    /// Where it listens, when that is TCP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// What it did so far.
+    pub fn stats(&self) -> &Stats {
+        &self.core.stats
+    }
+
+    /// Waits until everything has ended; returns soon after the shutdown token is cancelled.
+    pub async fn join(self) {
+        self.core.tasks.wait().await;
+        // Nobody is left to submit anything.
+        self.stop_queues.cancel();
+        self.queues.wait().await;
+    }
+}
+
+/// Starts it: reads the log up to its end, then listens. Ends when `shutdown` is cancelled; nothing
+/// is settled by that.
+pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Handle, StartError> {
+    let core = Arc::new(Core {
+        bus: options.bus,
+        verifier: options.verifier,
+        tenants: options.tenants,
+        instance: options.instance,
+        lease: options.lease,
+        heartbeat: options.heartbeat,
+        projection: Projection::new(),
+        deadlines: Deadlines::default(),
+        attachments: Attachments::default(),
+        leases: Leases::new(),
+        stats: Stats::default(),
+        tasks: TaskTracker::new(),
+        commands: OnceLock::new(),
+    });
+    let (queues, stop_queues) = (TaskTracker::new(), CancellationToken::new());
+    // Empty until now, so this cannot fail.
+    let _ = core
+        .commands
+        .set(Commands::start(&core, &queues, &stop_queues));
+    queues.close();
+    let tasks = core.tasks.clone();
+
+    let begun = std::time::Instant::now();
+    let last = until_reachable(&core, &shutdown).await?;
+    tasks.spawn(follow(Arc::clone(&core), shutdown.clone()));
+    let mut applied = core.projection.applied();
+    tokio::select! {
+        () = shutdown.cancelled() => return Err(StartError::Stopped),
+        // Only fails if the projection were gone, which `core` holds.
+        _ = applied.wait_for(|at| *at >= last) => {}
+    }
+    tracing::info!(
+        events = last,
+        ms = begun.elapsed().as_millis(),
+        "the log is read up to its end"
+    );
+
+    let address = grpc::listen(&core, &options.listen, &shutdown, &tasks).await?;
+    tasks.spawn(leases::publish(Arc::clone(&core), shutdown.clone()));
+    tasks.spawn(leases::watch(Arc::clone(&core), shutdown.clone()));
+    tasks.spawn(inbox::run(Arc::clone(&core), shutdown.clone()));
+    tasks.spawn(deadlines::run(Arc::clone(&core), shutdown.clone()));
+    tasks.close();
+    Ok(Handle {
+        core,
+        address,
+        queues,
+        stop_queues,
+    })
+}
+
+/// The last sequence of the log, waiting until the log can be reached.
+async fn until_reachable(core: &Core, shutdown: &CancellationToken) -> Result<u64, StartError> {
+    loop {
+        match core.bus.ledger.last_seq().await {
+            Ok(last) => return Ok(last),
+            Err(error @ LedgerError::Misconfigured(_)) => return Err(error.into()),
+            Err(error) => tracing::warn!(%error, "waiting for the log"),
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return Err(StartError::Stopped),
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+        }
+    }
+}
+
+/// Follows the log for as long as the process lives.
+async fn follow(core: Arc<Core>, shutdown: CancellationToken) {
+    let mut next = 1;
+    'connect: loop {
+        let mut tail = match core.bus.ledger.tail(next).await {
+            Ok(tail) => tail,
+            Err(error) => {
+                tracing::warn!(%error, "the log cannot be followed; trying again");
+                tokio::select! {
+                    () = shutdown.cancelled() => break 'connect,
+                    () = tokio::time::sleep(Duration::from_secs(1)) => continue 'connect,
+                }
+            }
+        };
+        loop {
+            let stored = tokio::select! {
+                () = shutdown.cancelled() => break 'connect,
+                stored = tail.recv() => stored,
+            };
+            let Some(stored) = stored else {
+                continue 'connect;
+            };
+            next = stored.seq + 1;
+            if core.tenants.serves(&stored.tenant) {
+                let changes = core.projection.apply_tail(&stored);
+                core.announce(changes);
+            } else {
+                core.projection.skip(stored.seq);
+            }
+        }
+    }
+    core.attachments.close_all();
+}
+
+/// Waits until everything in the log is known here.
+pub(crate) async fn barrier(core: &Core) -> Result<(), LedgerError> {
+    commands::barrier(&core.projection, &*core.bus.ledger).await
+}
