@@ -102,11 +102,18 @@ pub fn parse_structured(
     let mut object = Map::new();
     object.insert("questions".to_owned(), Value::Array(questions));
     let input = parse_ask(&object)?;
-    if input.questions.iter().any(|q| q.options.len() > dialect.max_options()) {
+    if input
+        .questions
+        .iter()
+        .any(|q| q.options.len() > dialect.max_options())
+    {
         let limit = dialect.max_options();
         return invalid("options", format!("may hold at most {limit} items"));
     }
-    Ok(AskInput { timeout: TimeoutChoice::from_millis(timeout_ms), ..input })
+    Ok(AskInput {
+        timeout: TimeoutChoice::from_millis(timeout_ms),
+        ..input
+    })
 }
 
 /// E3/E4 and N1: one question, plain choices, strict types.

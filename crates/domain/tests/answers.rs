@@ -320,3 +320,17 @@ fn an_answer_to_an_earlier_turn_is_late_and_known_afterwards() {
     assert_eq!(told, Some(Verdict::Late(outcome(&log, 1))));
     assert_eq!(log.state.clarifications().count(), 0);
 }
+
+// contract: D3
+#[test]
+fn two_dismissals_with_other_things_filled_in_are_not_the_same() {
+    let mut log = pending();
+    let with = |id: &str, option: &str| response(id, Dismiss, vec![entry("q1", &[option], "")]);
+    log.run(&answer(1, with("a1", "o1"), at(1)), at(1)).unwrap();
+    assert_eq!(
+        log.run(&answer(1, with("a2", "o1"), at(2)), at(2)),
+        Ok(Vec::new())
+    );
+    let other = log.run(&answer(1, with("a3", "o2"), at(3)), at(3)).unwrap();
+    assert_eq!(kinds(&other), [EventKind::Late]);
+}

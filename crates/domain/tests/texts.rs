@@ -252,6 +252,50 @@ fn a_commit_reads_by_itself() {
     assert_eq!(seen, BTreeSet::from(all));
 }
 
+// Look-ups go by these names, whatever the order of the events.
+#[test]
+fn the_subject_names_begun_else_requested_else_ended_else_the_last_event() {
+    use EventKind::{Begun, Ended, Held, Late, Requested, Resolved};
+    let log = everything();
+    let one = |kind| log.events().find(|e| e.kind() == kind).unwrap().clone();
+    let table: [(&[EventKind], EventKind); 6] = [
+        (&[Requested, Ended, Begun], Begun),
+        (&[Ended, Requested, Resolved], Requested),
+        (&[Resolved, Ended, Held], Ended),
+        (&[Resolved, Late], Late),
+        (&[Late, Resolved], Resolved),
+        (&[Held], Held),
+    ];
+    for (kinds, expected) in table {
+        let commit = log.commit(kinds.iter().map(|k| one(*k)).collect(), at(0));
+        assert_eq!(commit.subject_kind(), expected, "{kinds:?}");
+    }
+}
+
+// contract: E10
+#[test]
+fn a_log_with_two_resolutions_keeps_the_first() {
+    let mut log = Log::begun();
+    log.run(&Command::Ask(Box::new(ask(1, Dialect::Ask, &one()))), at(0))
+        .unwrap();
+    let withdraw = Command::Cancel {
+        clarify_id: cid(1),
+        profile: id("default"),
+    };
+    let say = response("a", AnswerAction::Answer, vec![entry("q1", &["o1"], "")]);
+    let rival = log.decide(&answer(1, say, at(1)), at(1)).unwrap();
+    log.run(&withdraw, at(1)).unwrap();
+    log.state.evolve(&rival[0]);
+    let outcome = log
+        .state
+        .clarification(cid(1))
+        .unwrap()
+        .outcome
+        .clone()
+        .unwrap();
+    assert_eq!(outcome.reason, Reason::Cancelled);
+}
+
 /// The log that schema 1 is. Lines may be added to it; none may ever be changed.
 const SCHEMA_1: &str = include_str!("corpus/schema-1.jsonl");
 

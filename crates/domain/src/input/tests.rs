@@ -2,7 +2,6 @@
 
 use super::*;
 
-
 fn ask(value: Value) -> Parsed<AskInput> {
     parse_arguments(Dialect::Ask, &value)
 }
