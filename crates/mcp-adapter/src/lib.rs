@@ -1,1 +1,14 @@
-//! wip
+//! Agents ask here: the Model Context Protocol over standard input and output, and the asking
+//! process behind it.
+//!
+//! [`asker`] keeps one asking process alive towards the service: its own turn, its questions and
+//! the stream that tells how they end. [`server`] puts it behind MCP tools, one [`toolset`] per
+//! dialect. Both run on a current-thread runtime as well as on a multi-threaded one.
+
+pub mod asker;
+pub mod server;
+pub mod toolset;
+
+pub use asker::{AskCall, Asked, Asker, AskerOptions, Notice, Notices, Settled, Token};
+pub use server::{AdapterError, AdapterOptions, serve, serve_stdio};
+pub use toolset::{Gate, Toolset, UnknownToolset};

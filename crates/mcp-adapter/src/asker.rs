@@ -1,0 +1,328 @@
+//! One asking process: its questions, its own turn where no host gave it one, and the stream that
+//! tells how the questions end.
+//!
+//! A question outlives every outage of the service: once one may be open, the service is waited for
+//! without limit. It does not outlive its asker: dropping an [`Asked`] withdraws it.
+
+mod asked;
+mod attachment;
+mod connection;
+mod place;
+mod table;
+mod turn;
+
+pub use asked::{Asked, Settled};
+pub use connection::Token;
+
+use askbus_domain::Dialect;
+use askbus_wire::client::Target;
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::proto;
+use attachment::Link;
+use connection::Connection;
+use futures::future::join_all;
+use place::Patience;
+use serde_json::Value;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use table::Table;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use turn::OwnTurn;
+
+/// How long [`Asked::withdraw`] waits for the service's word.
+const WITHDRAW_LIMIT: Duration = Duration::from_millis(700);
+/// How long [`Asker::close`] waits for withdrawals, and then for the end of the turn.
+const CLOSE_LIMITS: (Duration, Duration) = (Duration::from_millis(400), Duration::from_millis(350));
+
+/// What an asking process is made of.
+pub struct AskerOptions {
+    /// Where the service listens.
+    pub target: Target,
+    /// The credential, of role agent or host.
+    pub token: Token,
+    /// One of the profiles the credential allows; none: its first.
+    pub profile: Option<String>,
+    /// The session to ask in; none: one of this process's own.
+    pub session: Option<String>,
+    /// The context of a host's turn (`ASKBUS_CONTEXT`); none: a turn of this process's own.
+    pub context: Option<String>,
+    /// Who asks, for the person to read.
+    pub info: AskerInfo,
+    /// How long a call waits for a service that cannot be reached; zero: one attempt.
+    pub patience: Duration,
+}
+
+/// Who asks. Everything in it is this process's own claim, cut to 300 characters a field.
+#[derive(Debug, Clone, Default)]
+pub struct AskerInfo {
+    /// Client name and version; a call may name its own.
+    pub client: String,
+    /// Machine.
+    pub host: String,
+    /// Working directory.
+    pub cwd: String,
+}
+
+/// One call of a tool that asks.
+#[derive(Debug, Clone)]
+pub struct AskCall {
+    /// How the caller speaks.
+    pub dialect: Dialect,
+    /// The arguments as they came; the service reads them.
+    pub arguments: Value,
+    /// A context of the call's own, stronger than [`AskerOptions::context`].
+    pub context: Option<String>,
+    /// The client behind this call, stronger than [`AskerInfo::client`].
+    pub client: Option<String>,
+    /// How long the caller can wait from `started` on, when its call cannot be resumed.
+    pub limit: Option<Duration>,
+    /// When the call came.
+    pub started: Instant,
+}
+
+impl AskCall {
+    /// A call that came now, without a limit or a context of its own.
+    pub fn new(dialect: Dialect, arguments: Value) -> Self {
+        Self {
+            dialect,
+            arguments,
+            context: None,
+            client: None,
+            limit: None,
+            started: Instant::now(),
+        }
+    }
+}
+
+/// What a caller may want to know while it waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The service cannot be reached; attempts go on.
+    Unreachable,
+    /// The question is before the person.
+    Asked {
+        /// Its id.
+        clarify_id: String,
+    },
+}
+
+/// Hears notices; must return at once.
+pub type Notices = Arc<dyn Fn(Notice) + Send + Sync>;
+
+/// Notices to nobody.
+pub fn silent() -> Notices {
+    Arc::new(|_| {})
+}
+
+struct Inner {
+    asker_id: String,
+    connection: Connection,
+    profile: String,
+    context: Option<String>,
+    info: AskerInfo,
+    patience: Duration,
+    turn: OwnTurn,
+    table: Table,
+    link: watch::Sender<Link>,
+    /// Ends the pause before the next attempt to attach.
+    kick: Notify,
+    closing: CancellationToken,
+    tasks: TaskTracker,
+    runtime: Handle,
+    attachment: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// One asking process. Close it with [`Asker::close`]; dropping it only stops its tasks.
+pub struct Asker {
+    inner: Arc<Inner>,
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        self.inner.closing.cancel();
+    }
+}
+
+impl Asker {
+    /// A process that has not asked yet; nothing is connected before the first ask.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn new(options: AskerOptions) -> Self {
+        let asker_id = format!("mcp-{}", new_id());
+        let session = options.session.unwrap_or_else(|| asker_id.clone());
+        let profile = options.profile.unwrap_or_default();
+        let inner = Inner {
+            turn: OwnTurn::new(session, asker_id.clone(), profile.clone()),
+            asker_id,
+            connection: Connection::new(options.target, options.token),
+            profile,
+            context: options.context,
+            info: options.info,
+            patience: options.patience,
+            table: Table::default(),
+            link: watch::Sender::new(Link::Connecting),
+            kick: Notify::new(),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            runtime: Handle::current(),
+            attachment: Mutex::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Asks, and returns once the service has the question. A call that is repeated inside keeps
+    /// its `ask_id`, so the question is asked once.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Unavailable`] if the service could not be reached within the patience of
+    /// [`AskerOptions`]; nothing was asked then. Else what the service says.
+    pub async fn ask(&self, call: &AskCall, notices: &Notices) -> Result<Asked, WireError> {
+        let patience = Patience::Until(Instant::now() + self.inner.patience);
+        self.place(call, notices, patience).await
+    }
+
+    /// Asks and waits for the end. A question lost only because this process could not be seen for
+    /// a while is asked again, as long as the call is open.
+    ///
+    /// # Errors
+    /// As for [`Asker::ask`] and [`Asked::wait`].
+    pub async fn settle(&self, call: &AskCall, notices: &Notices) -> Result<Settled, WireError> {
+        let mut asked = self.ask(call, notices).await?;
+        loop {
+            let settled = asked.wait().await?;
+            if !asked.was_lost(&settled.outcome) {
+                return Ok(settled);
+            }
+            tracing::info!(
+                clarify_id = settled.clarify_id,
+                "asking again after an outage"
+            );
+            match self.place(call, notices, Patience::Endless).await {
+                Ok(again) => asked = again,
+                // The turn is over, or another question took the place: it stays withdrawn.
+                Err(_) => return Ok(settled),
+            }
+        }
+    }
+
+    async fn place(
+        &self,
+        call: &AskCall,
+        notices: &Notices,
+        patience: Patience,
+    ) -> Result<Asked, WireError> {
+        let (reply, answer) = oneshot::channel();
+        let (inner, call, notices) = (Arc::clone(&self.inner), call.clone(), Arc::clone(notices));
+        // A task of its own, so that a caller who leaves in the middle of an `Ask` does not leave
+        // a question behind: its `Asked` then comes to nobody, and is dropped.
+        self.inner.tasks.spawn_on(
+            async move { place::place(&inner, &call, &notices, patience, reply).await },
+            &self.inner.runtime,
+        );
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Withdraws what is open and ends the own turn. Takes at most 800 ms; what the service did not
+    /// hear by then ends with the lease of this process.
+    pub async fn close(&self) {
+        let inner = &self.inner;
+        let open = inner.table.drain();
+        inner.tasks.close();
+        let withdrawals = async {
+            join_all(open.iter().map(|id| inner.cancel(id))).await;
+            inner.tasks.wait().await;
+        };
+        let withdrawn = timeout(CLOSE_LIMITS.0, withdrawals).await;
+        let ended = timeout(CLOSE_LIMITS.1, inner.turn.end(&inner.connection)).await;
+        if withdrawn.is_err() || !matches!(ended, Ok(Ok(()))) {
+            tracing::debug!("the service did not hear that this process is gone");
+        }
+        inner.closing.cancel();
+        let attachment = lock(&inner.attachment).take();
+        if let Some(task) = attachment {
+            // It only waits for what `closing` ends.
+            let _ = task.await;
+        }
+    }
+}
+
+impl Inner {
+    /// Withdraws a question; one attempt.
+    async fn cancel(&self, clarify_id: &str) -> Result<(), WireError> {
+        let request = proto::CancelRequest {
+            clarify_id: clarify_id.to_owned(),
+        };
+        self.connection
+            .call(|mut client| async move { client.clarify.cancel(request).await })
+            .await
+            .map(drop)
+    }
+
+    /// Withdraws a question however long the service is away, until this process closes.
+    fn withdraw(self: &Arc<Self>, clarify_id: String) -> JoinHandle<()> {
+        self.table.remove(&clarify_id);
+        let inner = Arc::clone(self);
+        let withdrawal = async move {
+            let mut backoff = Backoff::default();
+            while let Err(error) = inner.cancel(&clarify_id).await {
+                if error.code != ErrorCode::Unavailable {
+                    tracing::debug!(clarify_id, code = error.code.as_str(), "not withdrawn");
+                    return;
+                }
+                tokio::select! {
+                    () = inner.closing.cancelled() => return,
+                    () = tokio::time::sleep(backoff.next_pause()) => {}
+                }
+            }
+        };
+        self.tasks.spawn_on(withdrawal, &self.runtime)
+    }
+}
+
+/// Pauses between attempts: 100 ms, doubling up to 2 s.
+#[derive(Default)]
+struct Backoff(u32);
+
+impl Backoff {
+    fn next_pause(&mut self) -> Duration {
+        let pause = Duration::from_millis(100 << self.0.min(5));
+        self.0 = self.0.saturating_add(1);
+        pause.min(Duration::from_secs(2))
+    }
+}
+
+fn new_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+fn closed() -> WireError {
+    WireError::new(
+        ErrorCode::Unavailable,
+        "The caller is closing; the question was withdrawn.",
+    )
+}
+
+/// Locks; a panic elsewhere leaves the plain maps behind these locks whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_two_seconds() {
+        let mut backoff = Backoff::default();
+        let pauses: Vec<_> = (0..7).map(|_| backoff.next_pause().as_millis()).collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 2000, 2000]);
+    }
+}

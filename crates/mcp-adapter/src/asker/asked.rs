@@ -1,0 +1,136 @@
+//! A question that is open, and how it ended.
+
+use super::table::Fate;
+use super::{Inner, WITHDRAW_LIMIT, closed};
+use askbus_domain::{CancelCause, Outcome, Questions, Reason};
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::{convert, proto};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// A question before a person. Dropping it before it settled withdraws it in the background.
+pub struct Asked {
+    /// The service's id.
+    pub clarify_id: String,
+    /// The session it was asked in.
+    pub session_id: String,
+    /// The run it was asked in.
+    pub run_id: String,
+    /// When it times out, Unix milliseconds; none: never.
+    pub deadline_ms: Option<i64>,
+    /// When it settles in any case, Unix milliseconds.
+    pub cap_ms: i64,
+    /// When it was asked, Unix milliseconds.
+    pub requested_at_ms: i64,
+    inner: Arc<Inner>,
+    /// Gone once it settled or was withdrawn.
+    fate: Option<oneshot::Receiver<Fate>>,
+    own_turn: bool,
+    epoch: u64,
+}
+
+/// How a question ended.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    /// The service's id.
+    pub clarify_id: String,
+    /// The session it was asked in.
+    pub session_id: String,
+    /// The questions in their canonical form.
+    pub questions: Questions,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Asked {
+    pub(super) fn new(
+        inner: Arc<Inner>,
+        response: proto::AskResponse,
+        fate: oneshot::Receiver<Fate>,
+        own_turn: bool,
+    ) -> Self {
+        Self {
+            clarify_id: response.clarify_id,
+            session_id: response.session_id,
+            run_id: response.run_id,
+            deadline_ms: response.deadline_ms,
+            cap_ms: response.cap_ms,
+            requested_at_ms: response.requested_at_ms,
+            epoch: inner.table.epoch(),
+            inner,
+            fate: Some(fate),
+            own_turn,
+        }
+    }
+
+    /// Waits until the question is settled, across every outage of the service. Ends once; may be
+    /// dropped and called again before.
+    ///
+    /// # Errors
+    /// [`ErrorCode::UnknownClarification`] if the service has lost the question,
+    /// [`ErrorCode::UpgradeNeeded`] if this build cannot read how it ended,
+    /// [`ErrorCode::Unavailable`] once the process is closing or the end has been told.
+    pub async fn wait(&mut self) -> Result<Settled, WireError> {
+        let Some(fate) = self.fate.as_mut() else {
+            return Err(closed());
+        };
+        let fate = fate.await;
+        self.fate = None;
+        match fate {
+            Ok(Fate::Settled(clarification)) => read(&clarification).ok_or_else(|| {
+                WireError::new(
+                    ErrorCode::UpgradeNeeded,
+                    "The question is settled in a way this version cannot read; upgrade askbus here.",
+                )
+            }),
+            Ok(Fate::Unknown) => Err(WireError::new(
+                ErrorCode::UnknownClarification,
+                "The service no longer knows this question, so nothing has been decided. If the \
+                 decision is still needed, ask again.",
+            )),
+            Err(_) => Err(closed()),
+        }
+    }
+
+    /// Withdraws the question and waits at most 700 ms for the service to confirm; attempts go on
+    /// behind that.
+    pub async fn withdraw(mut self) {
+        if self.fate.take().is_some() {
+            let withdrawal = self.inner.withdraw(self.clarify_id.clone());
+            let _ = timeout(WITHDRAW_LIMIT, withdrawal).await;
+        }
+    }
+
+    /// Whether it ended only because the service did not see this process for a while, and not by
+    /// anybody's decision.
+    pub(super) fn was_lost(&self, outcome: &Outcome) -> bool {
+        outcome.reason == Reason::Cancelled
+            && match outcome.cause {
+                Some(CancelCause::AskerGone) => true,
+                // An own turn ends with the lease of its process; without an outage in between it
+                // was ended on purpose, such as by another process in the same session.
+                Some(CancelCause::TurnEnded) => {
+                    self.own_turn && self.inner.table.epoch() != self.epoch
+                }
+                Some(CancelCause::Withdrawn) | None => false,
+            }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if self.fate.take().is_some() && !self.inner.closing.is_cancelled() {
+            drop(self.inner.withdraw(self.clarify_id.clone()));
+        }
+    }
+}
+
+fn read(clarification: &proto::Clarification) -> Option<Settled> {
+    Some(Settled {
+        clarify_id: clarification.clarify_id.clone(),
+        session_id: clarification.session_id.clone(),
+        questions: convert::questions(&clarification.questions)?,
+        outcome: convert::outcome(clarification.outcome.as_ref()?)?,
+    })
+}

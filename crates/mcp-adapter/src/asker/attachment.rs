@@ -1,0 +1,98 @@
+//! The one stream of a process on which the service tells what becomes of its questions. While it
+//! stands, the process counts as alive.
+
+use super::{Backoff, Inner};
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::proto::{self, attach_event::Event};
+use std::time::Duration;
+
+/// The service sends a heartbeat every 15 s; three missed ones are a dead stream.
+const SILENCE_LIMIT: Duration = Duration::from_secs(45);
+
+/// How the attachment stands.
+#[derive(Debug, Clone)]
+pub(super) enum Link {
+    /// Being opened.
+    Connecting,
+    /// The service knows this process.
+    Attached,
+    /// The last attempt failed; another one follows.
+    Failed(WireError),
+}
+
+enum End {
+    /// To be opened again at once, with more ids.
+    Gap,
+    Closing,
+    Lost(WireError),
+}
+
+/// Keeps the attachment until the process closes.
+pub(super) async fn keep(inner: &Inner) {
+    let mut backoff = Backoff::default();
+    loop {
+        let end = attach(inner, &mut backoff).await;
+        inner.table.detached();
+        match end {
+            End::Closing => return,
+            End::Gap => {}
+            End::Lost(error) => {
+                tracing::debug!(code = error.code.as_str(), "attachment lost");
+                inner.link.send_replace(Link::Failed(error));
+                tokio::select! {
+                    () = inner.closing.cancelled() => return,
+                    () = inner.kick.notified() => {}
+                    () = tokio::time::sleep(backoff.next_pause()) => {}
+                }
+            }
+        }
+    }
+}
+
+async fn attach(inner: &Inner, backoff: &mut Backoff) -> End {
+    let ids = inner.table.open_ids();
+    let request = proto::AttachRequest {
+        asker_id: inner.asker_id.clone(),
+        open_clarify_ids: ids.clone(),
+    };
+    let opening = inner
+        .connection
+        .call(|mut client| async move { client.clarify.attach(request).await });
+    let mut stream = tokio::select! {
+        () = inner.closing.cancelled() => return End::Closing,
+        opened = opening => match opened {
+            Ok(stream) => stream,
+            Err(error) => return End::Lost(error),
+        },
+    };
+    loop {
+        let message = tokio::select! {
+            () = inner.closing.cancelled() => return End::Closing,
+            () = inner.table.gap() => return End::Gap,
+            message = tokio::time::timeout(SILENCE_LIMIT, stream.message()) => message,
+        };
+        let event = match message {
+            Ok(Ok(Some(message))) => message.event,
+            Ok(Ok(None)) => return End::Lost(lost("the service ended the attachment")),
+            Ok(Err(status)) => return End::Lost(WireError::from_status(&status)),
+            Err(_) => return End::Lost(lost("the service fell silent")),
+        };
+        match event {
+            Some(Event::Attached(_)) => {
+                *backoff = Backoff::default();
+                let gap = inner.table.attached(&ids);
+                inner.link.send_replace(Link::Attached);
+                if gap {
+                    return End::Gap;
+                }
+            }
+            Some(Event::Resolved(clarification)) => inner.table.settled(clarification),
+            Some(Event::UnknownClarifyId(id)) => inner.table.unknown(&id),
+            Some(Event::Heartbeat(_) | Event::Held(_)) | None => {}
+        }
+    }
+}
+
+fn lost(message: &str) -> WireError {
+    WireError::new(ErrorCode::Unavailable, message)
+}

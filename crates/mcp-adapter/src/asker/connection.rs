@@ -1,0 +1,105 @@
+//! Calls to the service: one client, remade when its credential is refused.
+
+use super::lock;
+use askbus_wire::client::{Client, Target};
+use askbus_wire::error::{ErrorCode, WireError};
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+use tonic::{Response, Status};
+
+/// How long one call may take before it counts as lost.
+const CALL_LIMIT: Duration = Duration::from_secs(10);
+
+/// Where the credential comes from.
+#[derive(Clone)]
+pub enum Token {
+    /// The token itself.
+    Value(String),
+    /// A file that holds it. It is read when a client is made, and again after the service refused
+    /// the credential, so a credential made later takes effect without a restart.
+    File(PathBuf),
+}
+
+impl From<String> for Token {
+    fn from(token: String) -> Self {
+        Token::Value(token)
+    }
+}
+
+impl Token {
+    async fn read(&self) -> Result<String, WireError> {
+        match self {
+            Token::Value(token) => Ok(token.clone()),
+            // The service writes the file at its first start: a missing one is a missing service.
+            Token::File(path) => tokio::fs::read_to_string(path).await.map_err(|e| {
+                let code = match e.kind() {
+                    std::io::ErrorKind::NotFound => ErrorCode::Unavailable,
+                    _ => ErrorCode::Unauthenticated,
+                };
+                WireError::new(
+                    code,
+                    format!("the credential {} cannot be read: {e}", path.display()),
+                )
+            }),
+        }
+    }
+}
+
+/// The way to the service.
+pub(super) struct Connection {
+    target: Target,
+    token: Token,
+    current: Mutex<Option<Client>>,
+}
+
+impl Connection {
+    pub(super) fn new(target: Target, token: Token) -> Self {
+        Self {
+            target,
+            token,
+            current: Mutex::default(),
+        }
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The client in use, or a new one.
+    async fn client(&self) -> Result<Client, WireError> {
+        let current = lock(&self.current).clone();
+        if let Some(client) = current {
+            return Ok(client);
+        }
+        let client = Client::new(&self.target, &self.token.read().await?)?;
+        *lock(&self.current) = Some(client.clone());
+        Ok(client)
+    }
+
+    /// One call, bounded. An error with [`ErrorCode::Unavailable`] may have reached the service.
+    pub(super) async fn call<T, F>(
+        &self,
+        call: impl FnOnce(Client) -> F + Send,
+    ) -> Result<T, WireError>
+    where
+        F: Future<Output = Result<Response<T>, Status>> + Send,
+    {
+        let client = self.client().await?;
+        match tokio::time::timeout(CALL_LIMIT, call(client)).await {
+            Ok(Ok(response)) => Ok(response.into_inner()),
+            Ok(Err(status)) => {
+                let error = WireError::from_status(&status);
+                if error.code == ErrorCode::Unauthenticated {
+                    *lock(&self.current) = None;
+                }
+                Err(error)
+            }
+            Err(_) => Err(WireError::new(
+                ErrorCode::Unavailable,
+                format!("{} gave no answer within {CALL_LIMIT:?}", self.target),
+            )),
+        }
+    }
+}

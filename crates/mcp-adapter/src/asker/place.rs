@@ -1,0 +1,224 @@
+//! Putting one question to the service, through outages and ended turns.
+
+use super::attachment::{self, Link};
+use super::table::Placing;
+use super::{AskCall, Asked, Backoff, Inner, Notice, Notices, closed, lock, new_id};
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::proto;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+/// How long an attempt to connect may hang before it counts as failed.
+const CONNECT_LIMIT: Duration = Duration::from_secs(6);
+
+/// How long to try while the service cannot be reached.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Patience {
+    Until(Instant),
+    /// The question was open before.
+    Endless,
+}
+
+impl Patience {
+    fn is_over(self) -> bool {
+        matches!(self, Patience::Until(end) if Instant::now() >= end)
+    }
+}
+
+type Reply = oneshot::Sender<Result<Asked, WireError>>;
+
+/// Asks until there is something to reply, or nobody to reply to.
+pub(super) async fn place(
+    inner: &Arc<Inner>,
+    call: &AskCall,
+    notices: &Notices,
+    mut patience: Patience,
+    mut reply: Reply,
+) {
+    let mut attempt = Attempt {
+        inner,
+        call,
+        ask_id: new_id(),
+        placing: None,
+        renewed: false,
+    };
+    let mut backoff = Backoff::default();
+    let result = loop {
+        // An `Ask` whose reply was lost may be open: it is followed up even for a caller who left,
+        // so that it can be withdrawn, and waited for without limit.
+        let may_be_open = attempt.placing.is_some();
+        let attached = tokio::select! {
+            biased;
+            () = inner.closing.cancelled() => break Err(closed()),
+            () = reply.closed(), if !may_be_open => return,
+            attached = attached(inner, patience, notices) => attached,
+        };
+        let once = tokio::select! {
+            biased;
+            () = inner.closing.cancelled() => break Err(closed()),
+            once = async { attached?; attempt.send().await } => once,
+        };
+        match once {
+            Ok(asked) => break Ok(asked),
+            Err(error) if error.code != ErrorCode::Unavailable => break Err(error),
+            Err(_) if attempt.placing.is_some() => patience = Patience::Endless,
+            Err(error) if patience.is_over() => break Err(no_service(inner, &error)),
+            Err(_) => {}
+        }
+        notices(Notice::Unreachable);
+        tokio::select! {
+            biased;
+            () = inner.closing.cancelled() => break Err(closed()),
+            () = reply.closed(), if attempt.placing.is_none() => return,
+            () = tokio::time::sleep(backoff.next_pause()) => {}
+        }
+    };
+    if let Ok(asked) = &result {
+        let clarify_id = asked.clarify_id.clone();
+        notices(Notice::Asked { clarify_id });
+    }
+    // To a caller who left: the question is dropped here, and so withdrawn.
+    drop(reply.send(result));
+}
+
+struct Attempt<'a> {
+    inner: &'a Arc<Inner>,
+    call: &'a AskCall,
+    ask_id: String,
+    /// There from the first `Ask` on that may have reached the service.
+    placing: Option<Placing<'a>>,
+    renewed: bool,
+}
+
+impl Attempt<'_> {
+    async fn send(&mut self) -> Result<Asked, WireError> {
+        loop {
+            let given = self.call.context.as_ref().or(self.inner.context.as_ref());
+            let (context_id, own_turn) = match given {
+                Some(context_id) => (context_id.clone(), false),
+                None => (self.inner.turn.context(&self.inner.connection).await?, true),
+            };
+            let inner = self.inner;
+            let placing = self.placing.get_or_insert_with(|| inner.table.placing());
+            let request = self.call.request(inner, &self.ask_id, &context_id);
+            let sent = inner
+                .connection
+                .call(|mut client| async move { client.clarify.ask(request).await })
+                .await;
+            match sent {
+                Ok(response) => {
+                    let fate = inner.table.enter(&response.clarify_id, placing);
+                    return Ok(Asked::new(Arc::clone(inner), response, fate, own_turn));
+                }
+                Err(error) if error.code == ErrorCode::Unavailable => return Err(error),
+                // Gone with the lease during an outage: once, another turn is begun.
+                Err(error) if own_turn && !self.renewed && is_turn_over(error.code) => {
+                    self.placing = None;
+                    self.renewed = true;
+                    inner.turn.over(&context_id);
+                }
+                Err(error) => {
+                    self.placing = None;
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+const fn is_turn_over(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::ContextExpired | ErrorCode::NoActiveTurn)
+}
+
+impl AskCall {
+    fn request(&self, inner: &Inner, ask_id: &str, context_id: &str) -> proto::AskRequest {
+        let limit = self.limit.map(|limit| {
+            let left = limit.saturating_sub(self.started.elapsed());
+            u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1)
+        });
+        let client = self.client.as_ref().unwrap_or(&inner.info.client);
+        proto::AskRequest {
+            ask_id: ask_id.to_owned(),
+            context_id: context_id.to_owned(),
+            profile: inner.profile.clone(),
+            asker_id: inner.asker_id.clone(),
+            asker: Some(proto::AskerInfo {
+                client: client.clone(),
+                host: inner.info.host.clone(),
+                cwd: inner.info.cwd.clone(),
+            }),
+            dialect: self.dialect.as_str().to_owned(),
+            input: Some(proto::ask_request::Input::ArgumentsJson(
+                self.arguments.to_string(),
+            )),
+            timeout_ms: None,
+            call_limit_ms: limit,
+        }
+    }
+}
+
+/// Waits until the service knows this process, for as long as `patience` has it.
+async fn attached(
+    inner: &Arc<Inner>,
+    patience: Patience,
+    notices: &Notices,
+) -> Result<(), WireError> {
+    start_attachment(inner);
+    // What an earlier failure left behind says nothing about now.
+    let retry = |link: &mut Link| {
+        let failed = matches!(link, Link::Failed(_));
+        if failed {
+            *link = Link::Connecting;
+        }
+        failed
+    };
+    if inner.link.send_if_modified(retry) {
+        inner.kick.notify_one();
+    }
+    let hang = match patience {
+        Patience::Until(end) => Some(end.max(Instant::now() + CONNECT_LIMIT)),
+        Patience::Endless => None,
+    };
+    let mut link = inner.link.subscribe();
+    loop {
+        let now = link.borrow_and_update().clone();
+        match now {
+            Link::Attached => return Ok(()),
+            Link::Failed(error) if error.code != ErrorCode::Unavailable => return Err(error),
+            Link::Failed(error) if patience.is_over() => return Err(error),
+            Link::Failed(_) => notices(Notice::Unreachable),
+            Link::Connecting => {}
+        }
+        let hung = || WireError::new(ErrorCode::Unavailable, "connecting takes too long");
+        let changed = match hang {
+            Some(end) => timeout_at(end, link.changed()).await.map_err(|_| hung())?,
+            None => link.changed().await,
+        };
+        // The sender lives as long as `inner`.
+        changed.map_err(|_| closed())?;
+    }
+}
+
+fn start_attachment(inner: &Arc<Inner>) {
+    let mut attachment = lock(&inner.attachment);
+    if attachment.is_none() && !inner.closing.is_cancelled() {
+        let inner = Arc::clone(inner);
+        let runtime = inner.runtime.clone();
+        *attachment = Some(runtime.spawn(async move { attachment::keep(&inner).await }));
+    }
+}
+
+fn no_service(inner: &Inner, error: &WireError) -> WireError {
+    tracing::debug!(%error, "the service cannot be reached");
+    WireError::new(
+        ErrorCode::Unavailable,
+        format!(
+            "No Askbus service can be reached at {}. Nobody was asked and nothing has been \
+             decided. Start one with `askbus up` on this machine, or point ASKBUS_URL at one; \
+             then ask again.",
+            inner.connection.target()
+        ),
+    )
+}

@@ -1,0 +1,90 @@
+//! The turn of a process that no host gave one: begun at the first question, never before, since
+//! clients start throw-away siblings just to read the list of tools.
+
+use super::connection::Connection;
+use super::{lock, new_id};
+use askbus_wire::error::WireError;
+use askbus_wire::proto;
+use std::sync::Mutex;
+
+struct State {
+    /// The same for every attempt at one turn, so that concurrent and repeated begins are one.
+    begin_id: String,
+    context_id: Option<String>,
+}
+
+/// The process's own turn.
+pub(super) struct OwnTurn {
+    session_id: String,
+    asker_id: String,
+    profile: String,
+    state: Mutex<State>,
+}
+
+impl OwnTurn {
+    pub(super) fn new(session_id: String, asker_id: String, profile: String) -> Self {
+        let state = Mutex::new(State {
+            begin_id: new_id(),
+            context_id: None,
+        });
+        Self {
+            session_id,
+            asker_id,
+            profile,
+            state,
+        }
+    }
+
+    /// The context of the turn, which begins if there is none.
+    pub(super) async fn context(&self, connection: &Connection) -> Result<String, WireError> {
+        let begin_id = {
+            let state = lock(&self.state);
+            if let Some(context_id) = &state.context_id {
+                return Ok(context_id.clone());
+            }
+            state.begin_id.clone()
+        };
+        let request = proto::BeginTurnRequest {
+            begin_id: begin_id.clone(),
+            session_id: self.session_id.clone(),
+            run_id: String::new(),
+            profile: self.profile.clone(),
+            life: Some(proto::begin_turn_request::Life::AskerId(
+                self.asker_id.clone(),
+            )),
+        };
+        let begun = connection
+            .call(|mut client| async move { client.turns.begin_turn(request).await })
+            .await?;
+        let mut state = lock(&self.state);
+        if state.begin_id == begin_id {
+            state.context_id = Some(begun.context_id.clone());
+        }
+        Ok(begun.context_id)
+    }
+
+    /// The service says that this turn is over: the next question begins another one.
+    pub(super) fn over(&self, context_id: &str) {
+        let mut state = lock(&self.state);
+        if state.context_id.as_deref() == Some(context_id) {
+            state.context_id = None;
+            state.begin_id = new_id();
+        }
+    }
+
+    /// Ends the turn, if there is one.
+    pub(super) async fn end(&self, connection: &Connection) -> Result<(), WireError> {
+        let Some(context_id) = lock(&self.state).context_id.take() else {
+            return Ok(());
+        };
+        let request = proto::EndTurnRequest {
+            context_id,
+            end: "completed".to_owned(),
+            profile: self.profile.clone(),
+        };
+        connection
+            .call(|mut client| async move { client.turns.end_turn(request).await })
+            .await
+            .map(drop)
+    }
+}

@@ -1,0 +1,194 @@
+//! Toolsets: which tools a server shows, and in whose words.
+
+pub mod ask;
+pub mod studio;
+
+use askbus_domain::{Outcome, QuestionAnswer, Reason};
+use askbus_wire::convert::surface_word;
+use askbus_wire::error::{ErrorCode, WireError};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+use std::str::FromStr;
+
+/// A set of tools, one per dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Toolset {
+    /// `ask_user`.
+    #[default]
+    Ask,
+    /// `ekko_studio_clarify`, within a host's turn and behind its gate (E1, E2).
+    Studio,
+}
+
+/// A name that is no toolset.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no toolset {0:?}; take ask or studio")]
+pub struct UnknownToolset(pub String);
+
+impl FromStr for Toolset {
+    type Err = UnknownToolset;
+
+    fn from_str(name: &str) -> Result<Self, UnknownToolset> {
+        match name {
+            "ask" => Ok(Toolset::Ask),
+            // `plan` stands in launch commands from before the two studio tools were one server (E17).
+            "studio" | "plan" => Ok(Toolset::Studio),
+            other => Err(UnknownToolset(other.to_owned())),
+        }
+    }
+}
+
+/// The gate of the studio tools (E2): closed unless the host opens it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gate {
+    user_clarification: bool,
+    native_task_plan: bool,
+}
+
+impl Gate {
+    /// Opens the gate.
+    pub const USER_CLARIFICATION: &'static str = "HERMES_MCP_USER_CLARIFICATION";
+    /// Closes it in any case: the agent has such tools of its own.
+    pub const NATIVE_TASK_PLAN: &'static str = "HERMES_MCP_NATIVE_TASK_PLAN";
+
+    /// Reads the gate through a look-up of environment variables. Only `1` counts.
+    pub fn read(look_up: impl Fn(&str) -> Option<String>) -> Self {
+        let is_one = |name| look_up(name).as_deref() == Some("1");
+        Self {
+            user_clarification: is_one(Self::USER_CLARIFICATION),
+            native_task_plan: is_one(Self::NATIVE_TASK_PLAN),
+        }
+    }
+
+    /// Whether `ekko_studio_clarify` exists.
+    pub const fn clarify_is_open(self) -> bool {
+        self.user_clarification && !self.native_task_plan
+    }
+}
+
+fn tool(name: &'static str, title: &str, text: &'static str, input: Value, output: Value) -> Tool {
+    let annotations = ToolAnnotations::with_title(title)
+        .read_only(true)
+        .destructive(false)
+        .idempotent(false)
+        .open_world(false);
+    let mut meta = JsonObject::new();
+    // A tool that has to be searched for is a tool that is not used.
+    meta.insert("anthropic/alwaysLoad".to_owned(), true.into());
+    Tool::new(name, text, object(input))
+        .with_title(title)
+        .with_raw_output_schema(object(output).into())
+        .with_annotations(annotations)
+        .with_meta(MetaObject(meta))
+}
+
+fn object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+/// A result with a text for the model and the same as an object.
+fn result(text: String, structured: Value, is_error: bool) -> CallToolResult {
+    let content = vec![ContentBlock::text(text)];
+    let mut result = if is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    };
+    result.structured_content = Some(structured);
+    result
+}
+
+/// What went wrong, and what the model can do about it.
+fn failure_text(error: &WireError) -> String {
+    let remedy = match error.code {
+        ErrorCode::InvalidQuestion | ErrorCode::InvalidRequest | ErrorCode::TooLarge => {
+            "The question was not shown to anybody. Correct the arguments and call the tool again."
+        }
+        ErrorCode::ContextExpired | ErrorCode::NoActiveTurn => {
+            "Nobody was asked. Only the newest context of a running turn can ask; do not retry with \
+             this one."
+        }
+        ErrorCode::Busy | ErrorCode::TooManyPending => {
+            "Nobody was asked. Wait for the question that is open before you ask another one."
+        }
+        ErrorCode::Unauthenticated | ErrorCode::Forbidden => {
+            "Nobody was asked. Retrying does not help: tell the person that the credential of this \
+             server has to be fixed (`askbus doctor` says how)."
+        }
+        _ => "Nothing has been decided.",
+    };
+    format!("{}: {error}\n{remedy}", error.code.as_str())
+}
+
+fn actor(outcome: &Outcome) -> Value {
+    outcome.actor.as_ref().map_or(
+        Value::Null,
+        |actor| json!({"person": actor.person.as_str(), "surface": surface_word(actor.surface)}),
+    )
+}
+
+fn answers(list: &[QuestionAnswer]) -> Value {
+    let answer = |a: &QuestionAnswer| {
+        let options: Vec<_> = a
+            .options
+            .iter()
+            .map(|o| json!({"id": o.id.as_str(), "label": o.label}))
+            .collect();
+        json!({"question_id": a.question_id.as_str(), "options": options, "text": a.text, "note": a.note})
+    };
+    list.iter().map(answer).collect()
+}
+
+fn reason_words() -> Vec<&'static str> {
+    Reason::ALL.iter().map(|r| r.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // contract: E17
+    #[test]
+    fn the_old_launch_argument_still_names_the_studio_toolset() {
+        assert_eq!("plan".parse(), Ok(Toolset::Studio));
+        assert_eq!("studio".parse(), Ok(Toolset::Studio));
+        assert_eq!("ask".parse(), Ok(Toolset::Ask));
+        assert!("Ask".parse::<Toolset>().is_err());
+    }
+
+    // contract: E2
+    #[test]
+    fn the_gate_opens_for_exactly_one_value() {
+        let gate = |clarification: Option<&'static str>, native: Option<&'static str>| {
+            Gate::read(move |name| {
+                let value = match name {
+                    Gate::USER_CLARIFICATION => clarification,
+                    Gate::NATIVE_TASK_PLAN => native,
+                    other => panic!("{other} is not of the gate"),
+                };
+                value.map(str::to_owned)
+            })
+            .clarify_is_open()
+        };
+        assert!(gate(Some("1"), None));
+        assert!(gate(Some("1"), Some("0")));
+        for closed in [
+            None,
+            Some(""),
+            Some("0"),
+            Some("true"),
+            Some("1 "),
+            Some("01"),
+            Some("yes"),
+        ] {
+            assert!(!gate(closed, None), "{closed:?}");
+        }
+        assert!(
+            !gate(Some("1"), Some("1")),
+            "the agent's own plan tool wins"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! `ask_user`: up to five structured questions in one call (A1–A9).
+
+use super::{actor, answers, failure_text, reason_words, result, tool};
+use crate::asker::Settled;
+use askbus_domain::{
+    MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS, QuestionId, result_text,
+};
+use askbus_wire::error::WireError;
+use rmcp::model::{CallToolResult, Tool};
+use serde_json::{Value, json};
+
+/// Its name.
+pub const NAME: &str = "ask_user";
+
+/// What a client may put before its model about this server.
+pub const INSTRUCTIONS: &str = "\
+`ask_user` puts questions to the person you work for and waits for the answer, wherever they are. Use \
+it instead of guessing and instead of ending your turn with a question, whenever a decision that \
+matters is missing. Only a result with reason `response` is a person's decision; silence, a dismissal \
+or a cancellation never is.";
+
+const DESCRIPTION: &str = "\
+Ask the person you work for, and wait until they answer. They may be away from this machine; the \
+question reaches them.
+
+Ask when a decision that matters is missing and is theirs to take: what they really want, a choice \
+between real alternatives, anything that is hard to undo, costs money or touches other people. First \
+find out yourself what can be found out. Do not ask for permission you already have, and never ask for \
+passwords or keys: answers are stored as plain text.
+
+Put all you need to know into one call: 1 to 5 short questions that do not depend on each other. \
+Options are optional; the person can always answer in their own words. If you would take one of the \
+options, name it in `recommended`, and say in the descriptions what each choice leads to.
+
+The call returns once the person has acted; that can take long, so do not set `timeout_s` unless the \
+answer is useless later. Only reason `response` means that a person decided something. A timeout, a \
+dismissal, a cancellation or any other reason is not approval: leave undone what depends on the \
+answer, follow what the result says, and do not put the same question again unless it says so.";
+
+/// The tool as `tools/list` shows it.
+pub fn definition() -> Tool {
+    tool(NAME, "Ask the person", DESCRIPTION, input(), output())
+}
+
+fn input() -> Value {
+    let option = json!({
+        "type": "object",
+        "properties": {
+            "label": {"type": "string", "maxLength": MAX_LABEL_CHARS, "description": "What the person reads and chooses."},
+            "description": {"type": "string", "description": "What choosing it leads to."},
+        },
+        "required": ["label"],
+    });
+    let question = json!({
+        "type": "object",
+        "properties": {
+            "question": {"type": "string", "maxLength": MAX_QUESTION_CHARS, "description": "The question, self-contained: the person may not have seen your work."},
+            "header": {"type": "string", "description": "A title of at most 12 characters."},
+            "options": {"type": "array", "maxItems": MAX_OPTIONS, "items": option, "description": "Choices, best first. Leave out for an open question."},
+            "multi_select": {"type": "boolean", "default": false, "description": "Whether several options may be chosen."},
+            "recommended": {"type": "integer", "minimum": -1, "description": "Index from 0 of the option you would take; -1 or absent: none."},
+        },
+        "required": ["question"],
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "questions": {"type": "array", "minItems": 1, "maxItems": MAX_QUESTIONS, "items": question},
+            "timeout_s": {"type": "number", "description": "Give up after this many seconds (1 s to 14 days). Absent or 0: wait without a deadline."},
+        },
+        "required": ["questions"],
+    })
+}
+
+fn output() -> Value {
+    let text = json!({"type": ["string", "null"]});
+    let answer = json!({
+        "type": "object",
+        "properties": {
+            "question_id": {"type": "string"},
+            "options": {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "string"}, "label": {"type": "string"}}, "required": ["id", "label"]}},
+            "text": text, "note": text,
+        },
+        "required": ["question_id", "options"],
+    });
+    let assumption = json!({
+        "type": "object",
+        "properties": {"question_id": {"type": "string"}, "option_id": {"type": "string"}, "label": {"type": "string"}},
+        "required": ["question_id", "option_id", "label"],
+    });
+    let reasons = reason_words().join(", ");
+    json!({
+        "type": "object",
+        "properties": {
+            "status": {"type": "string", "enum": ["settled", "error"]},
+            "reason": {"type": "string", "description": format!("When settled one of {reasons}; else the code of the error. Only response is a person's decision.")},
+            "clarify_id": {"type": "string"},
+            "decided_by": {"type": "string", "enum": ["person", "policy", "system"]},
+            "actor": {"type": ["object", "null"], "properties": {"person": {"type": "string"}, "surface": {"type": "string"}}, "description": "Who decided; null unless a person did."},
+            "answers": {"type": "array", "items": answer, "description": "What a person chose, and nothing else."},
+            "partial": {"type": "array", "items": answer, "description": "Filled in but not submitted as an answer."},
+            "unanswered": {"type": "array", "items": {"type": "string"}},
+            "assumptions": {"type": "array", "items": assumption, "description": "Recommendations nobody chose."},
+            "text": {"type": ["string", "null"], "description": "What the person wrote to the whole."},
+            "error": {"type": "string"},
+        },
+        "required": ["status", "reason"],
+    })
+}
+
+/// The result of a settled call. No way of settling is an error.
+pub fn settled(settled: &Settled) -> CallToolResult {
+    let outcome = &settled.outcome;
+    let unanswered: Vec<_> = outcome.unanswered.iter().map(QuestionId::as_str).collect();
+    let assumptions: Vec<_> = outcome
+        .assumptions
+        .iter()
+        .map(|a| json!({"question_id": a.question_id.as_str(), "option_id": a.option_id.as_str(), "label": a.label}))
+        .collect();
+    let structured = json!({
+        "status": "settled",
+        "clarify_id": settled.clarify_id,
+        "reason": outcome.reason.as_str(),
+        "decided_by": outcome.decided_by().as_str(),
+        "actor": actor(outcome),
+        "answers": answers(&outcome.answers),
+        "partial": answers(&outcome.partial),
+        "unanswered": unanswered,
+        "assumptions": assumptions,
+        "text": outcome.text,
+    });
+    result(result_text(&settled.questions, outcome), structured, false)
+}
+
+/// The result of a call that could not ask.
+pub fn failed(error: &WireError) -> CallToolResult {
+    let structured =
+        json!({"status": "error", "reason": error.code.as_str(), "error": error.message});
+    result(failure_text(error), structured, true)
+}
