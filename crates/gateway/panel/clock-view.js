@@ -1,0 +1,89 @@
+/** The clock of one card on the screen. It says something only when that changes. */
+import { formatCountdown, phaseAt, remainingAt, URGENT_MS } from './clock.js';
+import { el } from './dom.js';
+import { label, locale, t, unlabel } from './i18n.js';
+import { personName } from './outcome.js';
+
+/** @typedef {import('./types.js').Entry} Entry */
+
+export class ClockView {
+  /** When it was asked. */
+  asked = el('time', { class: 'asked' });
+  element = el('div', { class: 'clock' });
+  #text = el('span', { class: 'clock-text' });
+  #hold = el('button', { type: 'button', class: 'link', 'data-action': 'hold', hidden: true });
+  #entry;
+  #me;
+  #over = false;
+  #shown = '';
+
+  /**
+   * @param {Entry} entry
+   * @param {() => string} me
+   * @param {() => void} hold
+   */
+  constructor(entry, me, hold) {
+    this.#entry = entry;
+    this.#me = me;
+    const { requested_at } = entry.request;
+    this.asked.dateTime = new Date(requested_at).toISOString();
+    label(this.asked, 'card.asked', () => ({ time: clockTime(requested_at) }));
+    label(this.#hold, 'action.hold');
+    this.#hold.addEventListener('click', hold);
+    this.#text.setAttribute('role', 'timer');
+    this.element.append(this.#text, this.#hold);
+  }
+
+  /** @param {boolean} over Whether it is settled. */
+  update(over) {
+    this.#over = over;
+    this.#shown = '';
+    this.element.hidden = over;
+  }
+
+  /** @param {number} now The server's time. */
+  tick(now) {
+    if (this.#over) return;
+    const { request, state } = this.#entry;
+    const phase = phaseAt(request, request.held, now);
+    const left = remainingAt(request, request.held, now);
+    const units = { day: t('clock.day'), hour: t('clock.hour') };
+    const time = formatCountdown(left, units);
+    const key = `${phase}|${time}|${request.held}|${state}|${locale()}`;
+    if (key === this.#shown) return;
+    this.#shown = key;
+
+    this.element.dataset.phase = phase;
+    this.element.dataset.held = String(request.held);
+    this.element.dataset.urgent = String(phase === 'countdown' && left <= URGENT_MS);
+    this.#hold.hidden = request.deadline === null || request.held || phase === 'expired' || state !== 'waiting';
+    this.#text.removeAttribute('title');
+    if (phase === 'countdown') {
+      label(this.#text, 'clock.left', { time });
+      this.#text.title = t('clock.settles', { time: clockTime(request.deadline ?? now) });
+    } else if (phase === 'expired') label(this.#text, 'clock.expired');
+    else if (phase === 'hidden') unlabel(this.#text);
+    else this.#showWaiting();
+  }
+
+  #showWaiting() {
+    const { held, held_by, cap } = this.#entry.request;
+    const who = () => personName(held_by, this.#me());
+    if (held && cap !== null) label(this.#text, 'clock.held', () => ({ who: who(), time: clockTime(cap) }));
+    else if (held) label(this.#text, 'clock.held_open', () => ({ who: who() }));
+    else if (cap !== null) label(this.#text, 'clock.until', () => ({ time: clockTime(cap) }));
+    else unlabel(this.#text);
+  }
+}
+
+/**
+ * A moment as short as it can be: the time today, else the day with it.
+ * @param {number} ms
+ */
+export function clockTime(ms) {
+  const moment = new Date(ms);
+  const today = moment.toDateString() === new Date().toDateString();
+  /** @type {Intl.DateTimeFormatOptions} */
+  const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' };
+  return new Intl.DateTimeFormat(locale(), today ? time : { day: 'numeric', month: 'short', ...time }).format(moment);
+}

@@ -1,0 +1,207 @@
+/**
+ * What a person has typed and not sent: kept in the browser at once, on the server at most once a
+ * second. Each tab writes under its own name, so two tabs never overwrite each other.
+ */
+import { uuid } from './dom.js';
+import { forget, keysFrom, load, save } from './storage.js';
+
+/** @typedef {import('./types.js').DraftContent} DraftContent */
+/** @typedef {import('./types.js').Request} Request */
+/** @typedef {{saved_at: number, content: DraftContent, request: Request}} Stored */
+
+/** The server hears of drafts at most this often. */
+const PACE_MS = 1000;
+/** Drafts older than this are forgotten: no question waits longer. */
+const KEEP_MS = 28 * 24 * 3_600_000;
+
+/**
+ * Whether somebody typed anything into this draft.
+ * @param {DraftContent} content
+ */
+export function hasText(content) {
+  return content.text.trim() !== '' || content.answers.some((a) => (a.text ?? '').trim() !== '');
+}
+
+/**
+ * Whether nothing is chosen and nothing typed.
+ * @param {DraftContent} content
+ */
+export function isBlank(content) {
+  return !hasText(content) && content.answers.every((a) => a.option_ids.length === 0);
+}
+
+/**
+ * Whether two drafts say the same.
+ * @param {DraftContent} one
+ * @param {DraftContent} other
+ */
+export function sameContent(one, other) {
+  return fingerprint(one) === fingerprint(other);
+}
+
+/** @param {DraftContent} content */
+function fingerprint(content) {
+  const filled = content.answers.filter((a) => a.option_ids.length > 0 || (a.text ?? '') !== '');
+  const parts = filled.map((a) => [a.question_id, [...a.option_ids].sort(), a.text ?? '']);
+  return JSON.stringify([content.text, parts.sort()]);
+}
+
+/**
+ * A draft that came from elsewhere, brought into shape; null when it is none.
+ * @param {unknown} value
+ * @returns {DraftContent|null}
+ */
+export function readContent(value) {
+  if (typeof value !== 'object' || value === null) return null;
+  const { answers, text } = /** @type {{answers?: unknown, text?: unknown}} */ (value);
+  const list = Array.isArray(answers) ? answers : [];
+  return {
+    text: typeof text === 'string' ? text : '',
+    answers: list
+      .filter((a) => typeof a?.question_id === 'string')
+      .map((a) => ({
+        question_id: a.question_id,
+        option_ids: Array.isArray(a.option_ids) ? a.option_ids.filter((/** @type {unknown} */ o) => typeof o === 'string') : [],
+        text: typeof a.text === 'string' ? a.text : null,
+        note: typeof a.note === 'string' ? a.note : null,
+      })),
+  };
+}
+
+export class Drafts {
+  /** This tab's name; it survives a reload. */
+  tab = uuid();
+  #prefix = '';
+  /** @type {Map<string, DraftContent>} */
+  #unsent = new Map();
+  /** @type {ReturnType<typeof setTimeout>|null} */
+  #timer = null;
+  #lastSent = 0;
+  #send;
+
+  /** @param {(message: object) => boolean} send False when there is no connection. */
+  constructor(send) {
+    this.#send = send;
+  }
+
+  /**
+   * Takes the tab's name, unless a copy of this tab (the browser's "duplicate") uses it already.
+   * @param {string} owner Whose drafts; another person's are never read.
+   */
+  async start(owner) {
+    this.#prefix = `askbus.draft.${owner}.`;
+    try {
+      const known = sessionStorage.getItem('askbus.tab');
+      if (known !== null && (await claim(known))) this.tab = known;
+      else void claim(this.tab);
+      sessionStorage.setItem('askbus.tab', this.tab);
+    } catch {
+      // Without storage every load is a tab of its own.
+    }
+    for (const key of keysFrom(this.#prefix)) {
+      const stored = this.#read(key);
+      if (stored === null || Date.now() - stored.saved_at > KEEP_MS) forget(key);
+    }
+  }
+
+  /**
+   * Keeps what stands in a card now.
+   * @param {Request} request
+   * @param {DraftContent} content
+   */
+  keep(request, content) {
+    const id = request.clarify_id;
+    if (isBlank(content)) forget(this.#key(id, this.tab));
+    else save(this.#key(id, this.tab), { saved_at: Date.now(), content, request });
+    this.#unsent.set(id, content);
+    this.#schedule();
+  }
+
+  /**
+   * The draft to start a card with: this tab's own, else the newest of a tab of the same person.
+   * @param {string} id
+   * @returns {{content: DraftContent, own: boolean}|null}
+   */
+  restore(id) {
+    const own = this.#read(this.#key(id, this.tab));
+    if (own !== null) return { content: own.content, own: true };
+    let newest = /** @type {Stored|null} */ (null);
+    for (const key of keysFrom(`${this.#prefix}${id}.`)) {
+      const stored = this.#read(key);
+      if (stored !== null && stored.saved_at > (newest?.saved_at ?? 0)) newest = stored;
+    }
+    return newest === null ? null : { content: newest.content, own: false };
+  }
+
+  /**
+   * Drafts with text whose questions are not among those open.
+   * @param {(id: string) => boolean} isOpen
+   * @returns {{request: Request, content: DraftContent}[]}
+   */
+  orphans(isOpen) {
+    /** @type {Map<string, Stored>} */
+    const found = new Map();
+    for (const key of keysFrom(this.#prefix)) {
+      const stored = this.#read(key);
+      const id = stored?.request.clarify_id;
+      if (stored === null || id === undefined || isOpen(id)) continue;
+      if (!hasText(stored.content)) forget(key);
+      else if (stored.saved_at > (found.get(id)?.saved_at ?? 0)) found.set(id, stored);
+    }
+    return [...found.values()];
+  }
+
+  /** Forgets every tab's draft of a question. @param {string} id */
+  drop(id) {
+    this.#unsent.delete(id);
+    for (const key of keysFrom(`${this.#prefix}${id}.`)) forget(key);
+  }
+
+  /** Tells the server what it has not heard yet, as often as it may hear it. */
+  #schedule() {
+    if (this.#timer !== null || this.#unsent.size === 0) return;
+    const wait = Math.max(0, this.#lastSent + PACE_MS - Date.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      const [next] = this.#unsent;
+      if (next === undefined) return;
+      const [id, content] = next;
+      this.#lastSent = Date.now();
+      // Offline the browser's copy has to do; the next key press after that tells the server.
+      this.#send({ event: 'clarify.draft', clarify_id: id, tab: this.tab, ...content });
+      this.#unsent.delete(id);
+      this.#schedule();
+    }, wait);
+  }
+
+  /** @param {string} id @param {string} tab */
+  #key(id, tab) {
+    return `${this.#prefix}${id}.${tab}`;
+  }
+
+  /** @param {string} key @returns {Stored|null} */
+  #read(key) {
+    const value = /** @type {any} */ (load(key));
+    const content = readContent(value?.content);
+    if (content === null || typeof value.request?.clarify_id !== 'string') return null;
+    if (!Array.isArray(value.request.questions)) return null;
+    return { saved_at: Number(value.saved_at) || 0, content, request: value.request };
+  }
+}
+
+/**
+ * Claims a tab's name for as long as the page lives; false when another page has it.
+ * @param {string} name
+ * @returns {Promise<boolean>}
+ */
+function claim(name) {
+  if (!navigator.locks) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    navigator.locks
+      .request(`askbus-tab-${name}`, { ifAvailable: true }, (lock) => {
+        resolve(lock !== null);
+        return lock === null ? undefined : new Promise(() => {});
+      })
+      .catch(() => resolve(true));
+  });
+}

@@ -1,0 +1,60 @@
+/**
+ * Answers that nobody has confirmed yet. They outlive a lost connection and a reload, and go out
+ * again under the same id, which the server takes only once.
+ */
+import { forget, keysFrom, load, save } from './storage.js';
+
+/** @typedef {import('./types.js').Submission} Submission */
+/** @typedef {import('./types.js').Request} Request */
+/** @typedef {{submission: Submission, request: Request}} Kept */
+
+export class Outbox {
+  #prefix = '';
+  /** @type {Map<string, Kept>} */
+  #kept = new Map();
+
+  /** Reads what an earlier page left. @param {string} owner */
+  start(owner) {
+    this.#prefix = `askbus.outbox.${owner}.`;
+    for (const key of keysFrom(this.#prefix)) {
+      const value = /** @type {any} */ (load(key));
+      const id = value?.submission?.clarify_id;
+      if (typeof id === 'string' && typeof value.submission.answer_id === 'string' && Array.isArray(value.request?.questions)) {
+        this.#kept.set(id, value);
+      } else {
+        forget(key);
+      }
+    }
+  }
+
+  /** @param {Request} request @param {Submission} submission */
+  put(request, submission) {
+    const kept = { submission, request };
+    this.#kept.set(submission.clarify_id, kept);
+    save(this.#prefix + submission.clarify_id, kept);
+  }
+
+  /** @param {string} id @returns {Submission|null} */
+  get(id) {
+    return this.#kept.get(id)?.submission ?? null;
+  }
+
+  /** @returns {Kept[]} */
+  all() {
+    return [...this.#kept.values()];
+  }
+
+  /** @param {string} id */
+  drop(id) {
+    this.#kept.delete(id);
+    forget(this.#prefix + id);
+  }
+}
+
+/**
+ * A submission as it goes over the socket.
+ * @param {Submission} submission
+ */
+export function respondMessage(submission) {
+  return { event: 'clarify.respond', ...submission };
+}

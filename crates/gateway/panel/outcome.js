@@ -1,0 +1,126 @@
+/** How a settled question reads: who settled it, and what they chose. */
+import { el, words } from './dom.js';
+import { label, t } from './i18n.js';
+
+/** @typedef {import('./types.js').Outcome} Outcome */
+/** @typedef {import('./types.js').Question} Question */
+/** @typedef {import('./types.js').Actor} Actor */
+/** @typedef {import('./types.js').AnswerEntry} AnswerEntry */
+/** @typedef {import('./types.js').ResolvedAnswer} ResolvedAnswer */
+
+const REASONS = /** @type {const} */ ([
+  'response', 'ask_back', 'dismissed', 'skipped', 'timeout', 'cancelled', 'unattended', 'deferred', 'off',
+]);
+const SURFACES = /** @type {const} */ (['web', 'terminal', 'http']);
+
+/**
+ * A person's name as this person reads it.
+ * @param {Actor|null|undefined} actor
+ * @param {string} me
+ */
+export function personName(actor, me) {
+  if (!actor?.person) return t('who.someone');
+  return actor.person === me ? t('who.you') : actor.person;
+}
+
+/**
+ * One sentence, such as "Answered by ana · terminal".
+ * @param {Outcome} outcome
+ * @param {string} me
+ */
+export function settledSentence(outcome, me) {
+  const reason = REASONS.find((r) => r === outcome.reason);
+  const mine = outcome.actor?.person === me;
+  const key = reason === 'ask_back' && mine ? 'settled.ask_back_you' : `settled.${reason ?? 'other'}`;
+  const sentence = t(/** @type {import('./i18n.js').Key} */ (key), { who: personName(outcome.actor, me) });
+  const surface = SURFACES.find((s) => s === outcome.actor?.surface);
+  return surface ? `${sentence} · ${t(`surface.${surface}`)}` : sentence;
+}
+
+/**
+ * The labels and texts of one answer.
+ * @param {Question} question
+ * @param {ResolvedAnswer|AnswerEntry} answer
+ * @returns {{labels: string[], texts: string[]}}
+ */
+export function answerParts(question, answer) {
+  const given = 'options' in answer && Array.isArray(answer.options) ? answer.options : null;
+  const ids = answer.option_ids ?? [];
+  const labels = given
+    ? given.map((o) => o.label)
+    : question.options.filter((o) => ids.includes(o.id)).map((o) => o.label);
+  const texts = [answer.text, answer.note].filter((s) => typeof s === 'string' && s.trim() !== '');
+  return { labels, texts: /** @type {string[]} */ (texts) };
+}
+
+/**
+ * A whole answer as text for the clipboard: questions are named only when there are several.
+ * @param {Question[]} questions
+ * @param {(ResolvedAnswer|AnswerEntry)[]} answers
+ * @param {string|null|undefined} text
+ */
+export function answerAsText(questions, answers, text) {
+  const lines = [];
+  for (const question of questions) {
+    const answer = answers.find((a) => a.question_id === question.id);
+    if (!answer) continue;
+    const { labels, texts } = answerParts(question, answer);
+    const parts = [...labels, ...texts];
+    if (parts.length === 0) continue;
+    lines.push(questions.length > 1 ? `${question.question}\n${parts.join('\n')}` : parts.join('\n'));
+  }
+  if (text && text.trim() !== '') lines.push(text);
+  return lines.join('\n\n');
+}
+
+/**
+ * What was chosen, question by question.
+ * @param {Question[]} questions
+ * @param {(ResolvedAnswer|AnswerEntry)[]} answers
+ * @param {string|null|undefined} text
+ * @param {boolean} named Whether to repeat the questions.
+ */
+export function answerList(questions, answers, text, named) {
+  const list = el('div', { class: 'chosen' });
+  for (const question of questions) {
+    const answer = answers.find((a) => a.question_id === question.id);
+    const { labels, texts } = answer ? answerParts(question, answer) : { labels: [], texts: [] };
+    if (labels.length + texts.length === 0) continue;
+    if (named) list.append(words('p', 'chosen-question', question.header || question.question));
+    for (const chosen of labels) list.append(words('p', 'chosen-option', chosen));
+    for (const own of texts) list.append(words('p', 'chosen-text', own));
+  }
+  if (text && text.trim() !== '') list.append(words('p', 'chosen-text', text));
+  return list;
+}
+
+/**
+ * A block that keeps a person's text where it can be read and copied.
+ * @param {HTMLElement} content
+ * @param {string} text What the copy button copies.
+ */
+export function keptBlock(content, text) {
+  const title = el('p', { class: 'kept-title' });
+  label(title, 'state.kept_title');
+  const copy = el('button', { type: 'button', class: 'quiet', 'data-action': 'copy' });
+  label(copy, 'action.copy');
+  copy.addEventListener('click', () => {
+    void copyText(text, content).then((done) => done && label(copy, 'action.copied'));
+  });
+  return el('div', { class: 'kept' }, el('div', { class: 'kept-head' }, title, copy), content);
+}
+
+/**
+ * Copies, or where that is not allowed selects the text for the person to copy.
+ * @param {string} text
+ * @param {HTMLElement} shown
+ */
+async function copyText(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    getSelection()?.selectAllChildren(shown);
+    return false;
+  }
+}

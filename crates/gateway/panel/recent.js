@@ -1,0 +1,102 @@
+/** The small list of what was settled lately. */
+import { el, words } from './dom.js';
+import { clockTime } from './clock-view.js';
+import { label, t } from './i18n.js';
+import { answerAsText, settledSentence } from './outcome.js';
+
+/** @typedef {import('./types.js').Outcome} Outcome */
+/** @typedef {import('./types.js').Question} Question */
+/** @typedef {Outcome & {clarify_id: string, session_id: string, questions: Question[]}} Settled */
+
+const LIMIT = 20;
+
+export class RecentView {
+  #list;
+  #empty;
+  #me;
+  #hidden;
+  /** @type {Map<string, Settled>} */
+  #known = new Map();
+
+  /**
+   * @param {HTMLElement} list
+   * @param {HTMLElement} empty
+   * @param {() => string} me
+   * @param {(id: string) => boolean} hidden Whether it still stands above as a card.
+   */
+  constructor(list, empty, me, hidden) {
+    this.#list = list;
+    this.#empty = empty;
+    this.#me = me;
+    this.#hidden = hidden;
+  }
+
+  /**
+   * Asks the server. @returns {Promise<Settled[]>} What it said; nothing when it cannot be reached.
+   */
+  async refresh() {
+    /** @type {Settled[]} */
+    let found = [];
+    try {
+      const answer = await fetch(`/api/clarifications?status=settled&limit=${LIMIT}`, { headers: { Accept: 'application/json' } });
+      if (!answer.ok) return [];
+      const body = await answer.json();
+      found = (Array.isArray(body.clarifications) ? body.clarifications : []).filter(
+        (/** @type {any} */ c) => typeof c?.clarify_id === 'string' && Array.isArray(c.questions) && typeof c.reason === 'string',
+      );
+    } catch {
+      return [];
+    }
+    for (const item of found) this.#known.set(item.clarify_id, item);
+    this.show();
+    return found;
+  }
+
+  /** @param {Settled} item */
+  add(item) {
+    this.#known.set(item.clarify_id, item);
+    this.show();
+  }
+
+  show() {
+    const items = [...this.#known.values()]
+      .sort((a, b) => settledAt(b) - settledAt(a))
+      .slice(0, LIMIT);
+    this.#known = new Map(items.map((item) => [item.clarify_id, item]));
+    const shown = items.filter((item) => !this.#hidden(item.clarify_id));
+    this.#list.replaceChildren(...shown.map((item) => this.#row(item)));
+    this.#empty.hidden = shown.length > 0;
+  }
+
+  /** @param {Settled} item */
+  #row(item) {
+    const first = item.questions[0];
+    const question = words('p', 'recent-question', first?.question ?? '');
+    const how = el('p', { class: 'recent-how' });
+    label(how, 'text.plain', () => ({ text: settledSentence(item, this.#me()) }));
+    const at = settledAt(item);
+    const time = el('time', { class: 'recent-time' });
+    if (at > 0) {
+      time.dateTime = new Date(at).toISOString();
+      label(time, 'text.plain', () => ({ text: clockTime(at) }));
+    }
+    const answers = item.answers?.length ? item.answers : (item.partial ?? []);
+    const said = answerAsText(item.questions, answers, item.text);
+    const row = el('li', { class: 'recent-item', 'data-recent-id': item.clarify_id, 'data-reason': item.reason },
+      el('div', { class: 'recent-line' }, how, time), question);
+    if (said !== '') row.append(words('p', 'recent-answer', said));
+    return row;
+  }
+}
+
+/** @param {Settled} item @returns {number} Unix milliseconds; 0 when unknown. */
+function settledAt(item) {
+  const at = item.resolved_at;
+  const ms = typeof at === 'number' ? at : Date.parse(String(at));
+  return Number.isFinite(ms) ? ms : 0;
+}
+
+/** What a screen reader hears of a settled question. @param {string} outcome @param {string} question */
+export function settledNews(outcome, question) {
+  return t('live.settled', { outcome, question });
+}

@@ -1,0 +1,83 @@
+/** Who is signed in, and the screen for nobody. */
+import { byId } from './dom.js';
+import { label } from './i18n.js';
+
+/** @typedef {{person: string, tenant: string}} Me */
+
+/**
+ * Asks who this browser is. @returns {Promise<Me|'nobody'|'unreachable'>}
+ */
+export async function whoAmI() {
+  try {
+    const answer = await fetch('/api/me', { headers: { Accept: 'application/json' } });
+    if (answer.status === 401 || answer.status === 403) return 'nobody';
+    if (!answer.ok) return 'unreachable';
+    const body = await answer.json();
+    return { person: String(body.person ?? ''), tenant: String(body.tenant ?? '') };
+  } catch {
+    return 'unreachable';
+  }
+}
+
+/** Signs out; the page is loaded anew so that nothing of this person stays in it. */
+export async function signOut() {
+  try {
+    await fetch('/api/sign-out', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
+  } finally {
+    location.reload();
+  }
+}
+
+/**
+ * Shows the sign-in screen or takes it away. What stands behind it is kept.
+ * @param {boolean} shown
+ */
+export function showSignIn(shown) {
+  byId('sign-in').hidden = !shown;
+  byId('inbox').hidden = shown;
+  byId('footer').hidden = shown;
+  document.documentElement.classList.toggle('signed-out', shown);
+}
+
+/**
+ * Wires the screen's form.
+ * @param {() => void} signedIn
+ */
+export function wireSignIn(signedIn) {
+  const form = /** @type {HTMLFormElement} */ (byId('sign-in-form'));
+  const field = /** @type {HTMLInputElement} */ (byId('credential'));
+  const send = /** @type {HTMLButtonElement} */ (byId('sign-in-button'));
+  const error = byId('sign-in-error');
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const credential = field.value.trim();
+    if (credential === '') return;
+    send.disabled = true;
+    error.hidden = true;
+    void attempt(credential).then((result) => {
+      send.disabled = false;
+      if (result === 'ok') {
+        field.value = '';
+        signedIn();
+        return;
+      }
+      label(error, result === 'refused' ? 'sign_in.refused' : 'sign_in.unreachable');
+      error.hidden = false;
+    });
+  });
+}
+
+/** @param {string} credential @returns {Promise<'ok'|'refused'|'unreachable'>} */
+async function attempt(credential) {
+  try {
+    const answer = await fetch('/api/sign-in', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ credential }),
+    });
+    if (answer.ok) return 'ok';
+    return answer.status >= 500 ? 'unreachable' : 'refused';
+  } catch {
+    return 'unreachable';
+  }
+}

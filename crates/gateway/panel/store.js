@@ -1,0 +1,282 @@
+/**
+ * Everything the panel knows of clarifications, as a fold of what the server said and what the
+ * person did. Knows no DOM; whoever shows it listens.
+ */
+
+/** @typedef {import('./types.js').Entry} Entry */
+/** @typedef {import('./types.js').Request} Request */
+/** @typedef {import('./types.js').Outcome} Outcome */
+/** @typedef {import('./types.js').Submission} Submission */
+/** @typedef {import('./types.js').Actor} Actor */
+
+/**
+ * @typedef {object} Listener
+ * @property {(entry: Entry) => void} added
+ * @property {(entry: Entry) => void} changed
+ * @property {(entry: Entry) => void} settled After it was settled, by whomever; once each.
+ * @property {(entry: Entry) => void} removed
+ */
+
+/** How many settled ids are remembered, so that nothing out of order opens them again. */
+const REMEMBER = 2000;
+
+/**
+ * The order of sessions and of the questions in them: nearest deadline first, then oldest. It does
+ * not depend on holds, so that nothing moves because somebody touched it.
+ * @param {Entry[]} entries
+ * @returns {{session: string, entries: Entry[]}[]}
+ */
+export function bySession(entries) {
+  const due = (/** @type {Entry} */ e) => e.request.deadline ?? Number.POSITIVE_INFINITY;
+  const order = (/** @type {Entry} */ a, /** @type {Entry} */ b) =>
+    (due(a) === due(b) ? 0 : due(a) - due(b)) ||
+    a.request.requested_at - b.request.requested_at ||
+    (a.request.clarify_id < b.request.clarify_id ? -1 : 1);
+  /** @type {Map<string, Entry[]>} */
+  const groups = new Map();
+  // Sorted first: a group stands where its first question stands.
+  for (const entry of [...entries].sort(order)) {
+    const group = groups.get(entry.request.session_id);
+    if (group) group.push(entry);
+    else groups.set(entry.request.session_id, [entry]);
+  }
+  return [...groups].map(([session, list]) => ({ session, entries: list }));
+}
+
+/**
+ * Brings a `clarify.requested` into shape; null when it is none. A message that knows only the
+ * first question's text and choices makes one question.
+ * @param {any} message
+ * @returns {Request|null}
+ */
+export function readRequest(message) {
+  if (typeof message?.clarify_id !== 'string') return null;
+  const moment = (/** @type {unknown} */ v) => (typeof v === 'number' && Number.isFinite(v) ? v : null);
+  const questions = Array.isArray(message.questions) ? message.questions : [plainQuestion(message)];
+  return {
+    session_id: String(message.session_id ?? ''),
+    clarify_id: message.clarify_id,
+    questions: questions.map(readQuestion),
+    requested_at: moment(message.requested_at) ?? Date.now(),
+    deadline: moment(message.deadline),
+    cap: moment(message.cap),
+    held: message.held === true,
+    held_by: message.held_by ?? null,
+    asker: message.asker ?? null,
+  };
+}
+
+/** @param {any} message */
+function plainQuestion(message) {
+  const choices = Array.isArray(message.choices) ? message.choices : [];
+  const options = choices.map((/** @type {unknown} */ c, /** @type {number} */ i) => ({ id: `o${i + 1}`, label: String(c) }));
+  return { id: 'q1', question: message.question, options };
+}
+
+/** @param {any} q @returns {import('./types.js').Question} */
+function readQuestion(q) {
+  const options = Array.isArray(q?.options) ? q.options : [];
+  return {
+    id: String(q?.id ?? ''),
+    header: typeof q?.header === 'string' ? q.header : '',
+    question: String(q?.question ?? ''),
+    multi_select: q?.multi_select === true,
+    options: options.map((/** @type {any} */ o) => ({
+      id: String(o?.id ?? ''),
+      label: String(o?.label ?? ''),
+      description: typeof o?.description === 'string' ? o.description : null,
+    })),
+    recommended: typeof q?.recommended === 'string' ? q.recommended : null,
+  };
+}
+
+export class Store {
+  /** The person signed in. */
+  me = '';
+  /** @type {Map<string, Entry>} */
+  #entries = new Map();
+  /** @type {Set<string>} */
+  #settled = new Set();
+  /** @type {Set<string>|null} */
+  #replay = null;
+  #listener;
+
+  /** @param {Listener} listener */
+  constructor(listener) {
+    this.#listener = listener;
+  }
+
+  /** @returns {Entry[]} */
+  all() {
+    return [...this.#entries.values()];
+  }
+
+  /** @param {string} id @returns {Entry|undefined} */
+  get(id) {
+    return this.#entries.get(id);
+  }
+
+  /** How many wait for an answer. */
+  waiting() {
+    return this.all().filter((e) => e.outcome === null && e.state !== 'late' && !e.kept).length;
+  }
+
+  /** @param {string} id */
+  wasSettled(id) {
+    return this.#settled.has(id);
+  }
+
+  /** Another connection: from here on, what is open is said again. */
+  beginReplay() {
+    this.#replay = new Set();
+  }
+
+  /** The replay is over. @returns {Entry[]} What waited here and was not said again. */
+  endReplay() {
+    const said = this.#replay;
+    this.#replay = null;
+    if (said === null) return [];
+    return this.all().filter((e) => e.outcome === null && !e.kept && e.state !== 'late' && !said.has(e.request.clarify_id));
+  }
+
+  /**
+   * A question waits.
+   * @param {Request} request
+   * @param {Submission|null} submission An answer this browser has under way.
+   */
+  requested(request, submission) {
+    const id = request.clarify_id;
+    this.#replay?.add(id);
+    if (this.#settled.has(id)) return;
+    const known = this.#entries.get(id);
+    if (known) {
+      Object.assign(known.request, { held: request.held, held_by: request.held_by, deadline: request.deadline, cap: request.cap });
+      this.#listener.changed(known);
+      return;
+    }
+    const entry = blank(request);
+    if (submission !== null) Object.assign(entry, { submission, state: 'sending' });
+    this.#entries.set(id, entry);
+    this.#listener.added(entry);
+  }
+
+  /** @param {string} id @param {Actor|null} actor */
+  held(id, actor) {
+    const entry = this.#entries.get(id);
+    if (!entry || entry.outcome !== null) return;
+    Object.assign(entry.request, { held: true, held_by: actor });
+    this.#listener.changed(entry);
+  }
+
+  /** @param {Submission} submission @param {boolean} transmitted */
+  sending(submission, transmitted) {
+    const entry = this.#entries.get(submission.clarify_id);
+    if (!entry || entry.outcome !== null) return;
+    Object.assign(entry, { state: 'sending', submission, transmitted, error: null });
+    this.#listener.changed(entry);
+  }
+
+  /** The log has the answer. @param {string} id @param {string} answerId */
+  sent(id, answerId) {
+    const entry = this.#entries.get(id);
+    if (entry?.state !== 'sending' || entry.submission?.answer_id !== answerId) return;
+    entry.state = 'sent';
+    this.#listener.changed(entry);
+  }
+
+  /** The connection is gone: whatever was under way has to leave again. */
+  offline() {
+    for (const entry of this.#entries.values()) {
+      if (entry.state !== 'sending' || !entry.transmitted) continue;
+      entry.transmitted = false;
+      this.#listener.changed(entry);
+    }
+  }
+
+  /** Back to waiting, with all that was filled in. @param {string} id @param {string|null} error */
+  reopen(id, error) {
+    const entry = this.#entries.get(id);
+    if (!entry || entry.outcome !== null || entry.state === 'late') return;
+    Object.assign(entry, { state: 'waiting', submission: null, transmitted: false, error });
+    this.#listener.changed(entry);
+  }
+
+  /**
+   * It is settled.
+   * @param {string} id
+   * @param {Outcome} outcome
+   * @returns {boolean} Whether it was shown here.
+   */
+  resolved(id, outcome) {
+    this.#remember(id);
+    const entry = this.#entries.get(id);
+    if (!entry) return false;
+    if (entry.outcome !== null) return true;
+    entry.outcome = outcome;
+    entry.error = null;
+    const underWay = entry.state === 'sending' || entry.state === 'sent';
+    const mine = outcome.actor?.person === this.me;
+    if (entry.state !== 'late') entry.state = underWay && !mine ? 'late' : 'settled';
+    this.#listener.settled(entry);
+    return true;
+  }
+
+  /**
+   * The answer came too late: it is settled, perhaps by somebody of whom the news is still to come.
+   * @param {string} id
+   * @param {Submission|null} submission
+   */
+  late(id, submission) {
+    this.#remember(id);
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    entry.state = 'late';
+    entry.submission ??= submission;
+    this.#listener.changed(entry);
+  }
+
+  /** It is closed, nobody can say how, and text of this person is unsent. @param {string} id */
+  closedUnseen(id) {
+    this.#remember(id);
+    const entry = this.#entries.get(id);
+    if (!entry || entry.outcome !== null) return;
+    Object.assign(entry, { state: 'settled', kept: true });
+    this.#listener.changed(entry);
+  }
+
+  /** A question of an earlier visit whose text was never sent. @param {Request} request */
+  leftOver(request) {
+    if (this.#entries.has(request.clarify_id)) return;
+    this.#remember(request.clarify_id);
+    const entry = { ...blank(request), state: /** @type {const} */ ('settled'), kept: true };
+    this.#entries.set(request.clarify_id, entry);
+    this.#listener.added(entry);
+  }
+
+  /** @param {string} id */
+  keep(id) {
+    const entry = this.#entries.get(id);
+    if (entry) entry.kept = true;
+  }
+
+  /** @param {string} id */
+  remove(id) {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    this.#entries.delete(id);
+    this.#listener.removed(entry);
+  }
+
+  /** @param {string} id */
+  #remember(id) {
+    this.#settled.add(id);
+    if (this.#settled.size <= REMEMBER) return;
+    const [oldest] = this.#settled;
+    if (oldest !== undefined) this.#settled.delete(oldest);
+  }
+}
+
+/** @param {Request} request @returns {Entry} */
+function blank(request) {
+  return { request, state: 'waiting', outcome: null, submission: null, transmitted: false, error: null, kept: false };
+}

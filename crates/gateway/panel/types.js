@@ -1,0 +1,73 @@
+/**
+ * The shapes that travel between gateway and panel. Types only: no code runs here.
+ *
+ * @typedef {{id: string, label: string, description?: string|null}} Option
+ *
+ * @typedef {object} Question
+ * @property {string} id
+ * @property {string} [header] At most twelve characters; may be empty.
+ * @property {string} question
+ * @property {boolean} multi_select
+ * @property {Option[]} options
+ * @property {string|null} [recommended] Id of the option the agent would take.
+ *
+ * @typedef {{person: string, surface: string}} Actor
+ * @typedef {{client?: string|null, host?: string|null, cwd?: string|null}} Asker
+ *
+ * @typedef {object} Request What a card is made from (`clarify.requested`).
+ * @property {string} session_id
+ * @property {string} clarify_id
+ * @property {Question[]} questions
+ * @property {number} requested_at Unix milliseconds.
+ * @property {number|null} deadline Unix milliseconds; null means never.
+ * @property {number|null} cap Unix milliseconds; when it settles in any case.
+ * @property {boolean} held
+ * @property {Actor|null} held_by
+ * @property {Asker|null} asker
+ *
+ * @typedef {object} AnswerEntry One question's answer as it is sent.
+ * @property {string} question_id
+ * @property {string[]} option_ids
+ * @property {string|null} text
+ * @property {string|null} note
+ *
+ * @typedef {object} ResolvedAnswer One question's answer as it comes back.
+ * @property {string} question_id
+ * @property {{id: string, label: string}[]} [options]
+ * @property {string[]} [option_ids]
+ * @property {string|null} [text]
+ * @property {string|null} [note]
+ *
+ * @typedef {object} Outcome How a clarification ended.
+ * @property {string} reason
+ * @property {string|null} [decided_by]
+ * @property {Actor|null} [actor]
+ * @property {ResolvedAnswer[]} [answers] What a person agreed to.
+ * @property {ResolvedAnswer[]} [partial] What was filled in when it was not an answer.
+ * @property {string|null} [text]
+ * @property {number|string|null} [resolved_at]
+ *
+ * @typedef {'answer'|'ask_back'|'dismiss'|'skip'} Action
+ *
+ * @typedef {object} Submission An answer on its way; repeating it with the same id is harmless.
+ * @property {string} session_id
+ * @property {string} clarify_id
+ * @property {string} answer_id
+ * @property {Action} action
+ * @property {AnswerEntry[]} answers
+ * @property {string|null} text
+ *
+ * @typedef {'waiting'|'sending'|'sent'|'settled'|'late'} CardState
+ *
+ * @typedef {object} Entry What the store knows of one clarification.
+ * @property {Request} request
+ * @property {CardState} state
+ * @property {Outcome|null} outcome
+ * @property {Submission|null} submission The answer in flight, or the one that came late.
+ * @property {boolean} transmitted Whether the submission left over the present connection.
+ * @property {string|null} error Why the last answer was refused.
+ * @property {boolean} kept Settled, but text of this person is still unsent.
+ *
+ * @typedef {{answers: AnswerEntry[], text: string}} DraftContent
+ */
+export {};
