@@ -1,2 +1,79 @@
-//! wip
-fn main() {}
+//! The one binary: reads the command line, hands over to the part that does the work, and turns its
+//! result into an exit status.
+
+mod agent_guard;
+mod answer;
+mod ask;
+mod cli;
+mod config;
+mod credential;
+mod exit;
+mod healthcheck;
+mod home;
+mod identity;
+mod inbox;
+mod logging;
+mod mcp;
+mod micro;
+mod panel;
+mod services;
+mod signals;
+mod turn;
+mod up;
+
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
+    let settings = match config::load(&cli) {
+        Ok(settings) => settings,
+        Err(error) => return exit::fail(exit::CONFIG, &error),
+    };
+    // Nothing is printed to standard output but what a command promises; logs go to standard error.
+    logging::start(settings.config.log_format, cli.command.is_service());
+    match run(cli.command, &settings) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command, settings: &config::Settings) -> Result<ExitCode, exit::Failure> {
+    let config = &settings.config;
+    match command {
+        Command::Up(args) => services_runtime()?.block_on(up::run(config, &args)),
+        Command::SessionBinding(args) => {
+            services_runtime()?.block_on(services::session_binding(config, &args))
+        }
+        Command::Gateway(args) => services_runtime()?.block_on(services::gateway(config, &args)),
+        Command::Mcp(args) => light_runtime()?.block_on(mcp::run(config, &args)),
+        Command::McpAdapter(args) => light_runtime()?.block_on(mcp::run_on_bus(config, &args)),
+        Command::Ask(args) => light_runtime()?.block_on(ask::run(config, &args)),
+        Command::Inbox(args) => light_runtime()?.block_on(inbox::inbox(config, &args)),
+        Command::History(args) => light_runtime()?.block_on(inbox::history(config, &args)),
+        Command::Answer(args) => light_runtime()?.block_on(answer::run(config, &args)),
+        Command::Turn(args) => light_runtime()?.block_on(turn::run(config, &args)),
+        Command::Credential(args) => credential::run(config, &args),
+        Command::Healthcheck(args) => light_runtime()?.block_on(healthcheck::run(config, &args)),
+        Command::Config(_) => {
+            print!("{}", settings.show());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn services_runtime() -> Result<tokio::runtime::Runtime, exit::Failure> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?)
+}
+
+/// One thread is enough for a caller that mostly waits, and takes a third of the memory.
+fn light_runtime() -> Result<tokio::runtime::Runtime, exit::Failure> {
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?)
+}

@@ -1,0 +1,58 @@
+//! An agent must not answer itself: the answering commands refuse to run inside one.
+//!
+//! With agent and person under one OS user this is a guard rail, not a wall. A wall is a separate
+//! user or a container, where the agent cannot read the person's credential.
+
+use crate::exit::{Failure, NOT_ALLOWED};
+
+/// Variables that agents and their hosts set for what they run.
+const MARKERS: &[&str] = &[
+    "ASKBUS_CONTEXT",
+    "CLAUDECODE",
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_SANDBOX",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "DSH_SESSION_ID",
+    "GEMINI_CLI",
+    "GROK_SESSION_ID",
+    "OPENCODE",
+    "OPENCODE_SESSION_ID",
+    "PI_SESSION_ID",
+    "QWEN_CODE",
+    "QWEN_CODE_SESSION_ID",
+];
+
+/// Refuses when one of the markers is set.
+pub(crate) fn refuse_agents() -> Result<(), Failure> {
+    let found = MARKERS
+        .iter()
+        .find(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()));
+    match found {
+        None => Ok(()),
+        Some(name) => Err(Failure::new(
+            NOT_ALLOWED,
+            format!(
+                "an agent does not answer questions, and {name} says that this runs inside one. \
+                 Nothing was sent; answer in the panel or in a terminal of your own"
+            ),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MARKERS;
+
+    // contract: P9
+    #[test]
+    fn our_own_marker_survives_hosts_that_strip_secrets() {
+        for word in ["KEY", "PASSWORD", "SECRET", "TOKEN"] {
+            assert!(
+                MARKERS
+                    .iter()
+                    .all(|m| !m.starts_with("ASKBUS") || !m.contains(word))
+            );
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `askbus answer`: a person answers from the terminal.
+
+use crate::agent_guard;
+use crate::cli::AnswerArgs;
+use crate::config::Config;
+use crate::exit::{Failure, LATE, TRY_AGAIN, USAGE};
+use crate::inbox::clarifications;
+use crate::panel::{Panel, Reply, refuse};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// Sends one answer and says what became of it.
+pub(crate) async fn run(config: &Config, args: &AnswerArgs) -> Result<ExitCode, Failure> {
+    agent_guard::refuse_agents()?;
+    let nothing = args.choose.is_empty()
+        && args.text.is_none()
+        && !(args.dismiss || args.skip || args.hold)
+        && args.ask_back.is_none();
+    if nothing {
+        return Err(Failure::new(
+            USAGE,
+            "nothing to send: give --choose, --text, --ask-back, --skip, --dismiss or --hold",
+        ));
+    }
+    let panel = Panel::open(config)?;
+    let clarification = find(&panel, &args.id).await?;
+    let id = text(&clarification, "clarify_id");
+    if args.hold {
+        let path = format!("/api/clarifications/{id}/hold");
+        let reply = panel.post(&path, &json!({"surface": "terminal"})).await?;
+        return report(&reply, id, args.json);
+    }
+    let body = body(&clarification, args)?;
+    let reply = panel
+        .post(&format!("/api/clarifications/{id}/answer"), &body)
+        .await?;
+    report(&reply, id, args.json)
+}
+
+/// The clarification with this id, or the one that waits whose id begins so.
+async fn find(panel: &Panel, id: &str) -> Result<Value, Failure> {
+    if uuid::Uuid::try_parse(id).is_ok() {
+        let body = panel.get(&format!("/api/clarifications/{id}")).await?;
+        return Ok(body.get("clarification").cloned().unwrap_or(body));
+    }
+    let body = panel.get("/api/clarifications?status=pending").await?;
+    let found: Vec<&Value> = clarifications(&body)
+        .iter()
+        .filter(|c| !id.is_empty() && text(c, "clarify_id").starts_with(id))
+        .collect();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(Failure::new(
+            USAGE,
+            format!("nothing waits whose id begins with {id:?}"),
+        )),
+        several => Err(Failure::new(
+            USAGE,
+            format!(
+                "{} waiting clarifications begin with {id:?}; write more of it",
+                several.len()
+            ),
+        )),
+    }
+}
+
+fn body(clarification: &Value, args: &AnswerArgs) -> Result<Value, Failure> {
+    let action = match (&args.ask_back, args.dismiss, args.skip) {
+        (Some(_), ..) => "ask_back",
+        (_, true, _) => "dismiss",
+        (_, _, true) => "skip",
+        _ => "answer",
+    };
+    let question = question(clarification, args.question.as_deref())?;
+    let option_ids = args
+        .choose
+        .iter()
+        .map(|choice| option_id(question, choice))
+        .collect::<Result<Vec<_>, _>>()?;
+    let answers = if option_ids.is_empty() && args.text.is_none() {
+        json!([])
+    } else {
+        json!([{"question_id": text(question, "id"), "option_ids": option_ids, "text": args.text}])
+    };
+    Ok(json!({
+        "answer_id": uuid::Uuid::new_v4().to_string(),
+        "surface": "terminal",
+        "action": action,
+        "answers": answers,
+        "text": args.ask_back,
+    }))
+}
+
+fn question<'a>(clarification: &'a Value, which: Option<&str>) -> Result<&'a Value, Failure> {
+    let list = clarification
+        .get("questions")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    let found = match which {
+        None => list.first(),
+        Some(word) => list.iter().find(|q| text(q, "id") == word).or_else(|| {
+            let n: usize = word.parse().ok()?;
+            list.get(n.checked_sub(1)?)
+        }),
+    };
+    let which = which.unwrap_or("1");
+    found.ok_or_else(|| {
+        Failure::new(
+            USAGE,
+            format!("there is no question {which}; there are {}", list.len()),
+        )
+    })
+}
+
+/// An exact label first, then a number counted from 1.
+fn option_id(question: &Value, choice: &str) -> Result<String, Failure> {
+    let options = question
+        .get("options")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    let by_number = || {
+        let n: usize = choice.trim().parse().ok()?;
+        options.get(n.checked_sub(1)?)
+    };
+    let found = options
+        .iter()
+        .find(|o| text(o, "label") == choice)
+        .or_else(by_number);
+    found.map(|o| text(o, "id").to_owned()).ok_or_else(|| {
+        let labels: Vec<String> = options
+            .iter()
+            .enumerate()
+            .map(|(i, o)| format!("{}. {}", i + 1, text(o, "label")))
+            .collect();
+        Failure::new(
+            USAGE,
+            format!(
+                "there is no option {choice:?}; nothing was sent. Options: {}",
+                labels.join(", ")
+            ),
+        )
+    })
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn report(reply: &Reply, id: &str, as_json: bool) -> Result<ExitCode, Failure> {
+    let verdict = text(&reply.body, "verdict");
+    let late = reply.status == StatusCode::CONFLICT && matches!(verdict, "conflict" | "late");
+    if !late && reply.status != StatusCode::ACCEPTED {
+        refuse(reply)?;
+    }
+    // Where the verdict names the end of a clarification, its own reason stands beside the code.
+    let outcome = reply.body.get("outcome").unwrap_or(&reply.body);
+    if as_json {
+        let settled = !matches!(verdict, "sent" | "held");
+        let line = json!({
+            "clarify_id": id,
+            "status": if settled { "settled" } else { "pending" },
+            "verdict": verdict,
+            "reason": outcome.get("reason"),
+            "decided_by": outcome.get("decided_by"),
+            "actor": outcome.get("actor"),
+            "answers": outcome.get("answers").filter(|a| a.is_array()).cloned().unwrap_or(json!([])),
+        });
+        println!("{line}");
+    } else if late {
+        println!("{}", text(&reply.body, "error"));
+    } else {
+        let words = match verdict {
+            "sent" => "Sent; it is kept and will be judged as soon as the service can.",
+            "held" => "Held: the countdown is stopped.",
+            _ => "Taken.",
+        };
+        println!("{words}");
+    }
+    Ok(match verdict {
+        _ if late => ExitCode::from(LATE),
+        "sent" => ExitCode::from(TRY_AGAIN),
+        _ => ExitCode::SUCCESS,
+    })
+}

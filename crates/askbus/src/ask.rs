@@ -1,0 +1,111 @@
+//! `askbus ask`: a question from a script.
+
+use crate::cli::AskArgs;
+use crate::config::Config;
+use crate::exit::{Failure, USAGE};
+use crate::{mcp, signals};
+use askbus_credential::Role;
+use askbus_domain::{Dialect, Outcome, Reason, result_text};
+use askbus_mcp_adapter::{AskCall, Asker, Settled, asker};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Asks, waits, prints the answer; the exit status says how it ended.
+pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Failure> {
+    let shutdown = signals::shutdown()?;
+    if let Some(n) = args.recommended
+        && (n == 0 || n > args.choices.len())
+    {
+        return Err(Failure::new(
+            USAGE,
+            format!("--recommended {n}: there is no such --choice"),
+        ));
+    }
+    // A script is told at once that nobody can be asked; only agents wait for a service.
+    let mut options = mcp::asker_options(config, Role::Agent, Duration::ZERO);
+    options.info.client = format!("askbus ask {}", env!("CARGO_PKG_VERSION"));
+    let asker = Asker::new(options);
+    let call = AskCall::new(Dialect::Ask, arguments(args));
+    let settled = tokio::select! {
+        settled = asker.settle(&call, &asker::silent()) => settled,
+        () = shutdown.cancelled() => {
+            asker.close().await;
+            return Ok(ExitCode::from(status(Reason::Cancelled)));
+        }
+    };
+    asker.close().await;
+    let settled = settled?;
+    if args.json {
+        println!("{}", object(&settled));
+    } else {
+        print_text(&settled);
+    }
+    Ok(ExitCode::from(status(settled.outcome.reason)))
+}
+
+fn arguments(args: &AskArgs) -> Value {
+    let mut arguments = json!({"questions": [{
+        "question": args.text,
+        "options": args.choices,
+        "multi_select": args.multi,
+        "recommended": args.recommended.map(|n| n - 1),
+    }]});
+    if let Some(timeout) = args.timeout {
+        arguments["timeout_s"] = json!(timeout.as_secs_f64());
+    }
+    arguments
+}
+
+/// The exit statuses of `ask`.
+const fn status(reason: Reason) -> u8 {
+    match reason {
+        Reason::Response => 0,
+        Reason::Dismissed => 10,
+        Reason::Skipped => 11,
+        Reason::Timeout => 12,
+        Reason::Cancelled => 13,
+        Reason::Unattended | Reason::Deferred => 14,
+        Reason::AskBack => 15,
+        Reason::Off => 16,
+    }
+}
+
+fn object(settled: &Settled) -> Value {
+    let outcome: &Outcome = &settled.outcome;
+    json!({
+        "clarify_id": settled.clarify_id,
+        "session_id": settled.session_id,
+        "status": "settled",
+        "reason": outcome.reason,
+        "decided_by": outcome.decided_by(),
+        "actor": outcome.actor,
+        "answers": outcome.answers,
+        "partial": outcome.partial,
+        "unanswered": outcome.unanswered,
+        "assumptions": outcome.assumptions,
+        "text": outcome.text,
+        "resolved_at": outcome.resolved_at,
+    })
+}
+
+/// The answer alone on standard output, so that `$(askbus ask …)` is the answer; everything else on
+/// standard error.
+fn print_text(settled: &Settled) {
+    let outcome = &settled.outcome;
+    if outcome.reason == Reason::Response {
+        for answer in &outcome.answers {
+            for option in &answer.options {
+                println!("{}", option.label);
+            }
+            for words in answer.text.iter().chain(&answer.note) {
+                println!("{words}");
+            }
+        }
+    } else {
+        eprintln!("{}", result_text(&settled.questions, outcome));
+        if let Some(text) = &outcome.text {
+            println!("{text}");
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The command line: a contract that scripts rely on.
+
+use crate::exit;
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The question bus between headless coding agents and the people who decide.
+#[derive(Debug, Parser)]
+#[command(name = "askbus", version, about, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub options: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command; each can also stand in the configuration file or as `ASKBUS_*`.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Folder of the single-machine mode [default: ~/.askbus]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub home: Option<PathBuf>,
+    /// Configuration file in TOML [default: config.toml in the home folder]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Form of the log on standard error
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run everything on this machine in one process
+    Up(UpArgs),
+    /// Run the gateway: panel, WebSocket, HTTP, the one public listener
+    Gateway(GatewayArgs),
+    /// Run a session-binding: owns sessions, deadlines and leases
+    SessionBinding(SessionBindingArgs),
+    /// Run an MCP adapter as a service on the bus, for one client on standard input and output
+    McpAdapter(McpAdapterArgs),
+    /// The stdio MCP server that an agent starts
+    Mcp(McpArgs),
+    /// Ask a person and wait for the answer
+    Ask(AskArgs),
+    /// What waits for an answer
+    Inbox(InboxArgs),
+    /// How questions ended
+    History(HistoryArgs),
+    /// Answer a question
+    Answer(AnswerArgs),
+    /// Begin or end a turn as a host
+    Turn(TurnArgs),
+    /// Make, list and revoke credentials
+    Credential(CredentialArgs),
+    /// Ask a service whether it is healthy
+    Healthcheck(HealthcheckArgs),
+    /// Show the configuration in force
+    Config(ConfigArgs),
+}
+
+impl Command {
+    /// Whether it runs until it is stopped, so that its log is worth showing by default.
+    pub(crate) const fn is_service(&self) -> bool {
+        matches!(
+            self,
+            Command::Up(_)
+                | Command::Gateway(_)
+                | Command::SessionBinding(_)
+                | Command::McpAdapter(_)
+        )
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpArgs {
+    /// Where the panel listens [default: the port of the last start; 127.0.0.1:0 is any]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// Keep everything on this NATS server instead of a file
+    #[arg(long, value_name = "URL")]
+    pub nats: Option<String>,
+    /// Print one JSON line with the addresses when ready
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServiceArgs {
+    /// NATS server
+    #[arg(long, value_name = "URL")]
+    pub nats: Option<String>,
+    /// Tenants to serve: `a,b` or `all,!a` [default: all]
+    #[arg(long, value_name = "LIST")]
+    pub tenants: Option<String>,
+    /// Folder with the public key and the deny list
+    #[arg(long, value_name = "DIR")]
+    pub signing_dir: Option<PathBuf>,
+    /// Unique name of this process [default: made up]
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
+    /// Print one JSON line with the address when ready
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GatewayArgs {
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    /// Where to listen
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// Where session-binding listens: `http://host:port`, or the path of its socket
+    #[arg(long, value_name = "TARGET")]
+    pub session_binding: Option<String>,
+    /// Further names that this gateway is reached by, comma separated
+    #[arg(long, value_name = "NAMES")]
+    pub host_names: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionBindingArgs {
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    /// Where to listen for gRPC: an address, or the path of a socket
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// How long an asker or the host of a turn may be missing, in milliseconds
+    #[arg(long, value_name = "MS")]
+    pub lease_ms: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Which tools to offer
+    #[arg(long, value_name = "NAME")]
+    pub toolset: Option<String>,
+    /// The profile to ask under
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// A toolset by its launch name
+    #[arg(hide = true)]
+    pub launch: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpAdapterArgs {
+    #[command(flatten)]
+    pub mcp: McpArgs,
+    /// NATS server
+    #[arg(long, value_name = "URL")]
+    pub nats: Option<String>,
+    /// Where session-binding listens: `http://host:port`, or the path of its socket
+    #[arg(long, value_name = "TARGET")]
+    pub session_binding: Option<String>,
+    /// Unique name of this process [default: made up]
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// The question
+    pub text: String,
+    /// An option; may be given several times
+    #[arg(long = "choice", value_name = "C")]
+    pub choices: Vec<String>,
+    /// Several options may be chosen
+    #[arg(long)]
+    pub multi: bool,
+    /// The option you would take, counted from 1
+    #[arg(long, value_name = "N")]
+    pub recommended: Option<usize>,
+    /// How long to wait: `90s`, `5m`, `2h`, `1d`; 0 is for ever [default: for ever]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub timeout: Option<std::time::Duration>,
+    /// The session to ask in [default: one of its own]
+    #[arg(long, value_name = "S")]
+    pub session: Option<String>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InboxArgs {
+    /// Go on showing what comes
+    #[arg(long)]
+    pub watch: bool,
+    /// JSON Lines, one object per clarification
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Of one session only
+    #[arg(long, value_name = "S")]
+    pub session: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit: usize,
+    /// JSON Lines, one object per clarification
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// The clarification's id, or as many of its first characters as make it unique
+    pub id: String,
+    /// An option: its exact label, or its number counted from 1; may be given several times
+    #[arg(long, value_name = "N|LABEL")]
+    pub choose: Vec<String>,
+    /// An answer in your own words
+    #[arg(long, value_name = "T")]
+    pub text: Option<String>,
+    /// Which question, by number counted from 1 or by id [default: the first]
+    #[arg(long, value_name = "Q")]
+    pub question: Option<String>,
+    /// Decline to answer
+    #[arg(long, group = "instead")]
+    pub dismiss: bool,
+    /// Leave it to the agent; recommendations become assumptions
+    #[arg(long, group = "instead")]
+    pub skip: bool,
+    /// Stop the countdown
+    #[arg(long, group = "instead")]
+    pub hold: bool,
+    /// Say what you need to know first
+    #[arg(long, value_name = "TEXT", group = "instead")]
+    pub ask_back: Option<String>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TurnArgs {
+    #[command(subcommand)]
+    pub command: TurnCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TurnCommand {
+    /// Begin a turn, print its `context_id`, and hold it until standard input closes
+    Begin {
+        /// The session [default: one of its own]
+        #[arg(long, value_name = "S")]
+        session: Option<String>,
+        /// Return at once; the turn lives this long without anybody holding it
+        #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+        lives: Option<std::time::Duration>,
+        /// The profile to begin it under
+        #[arg(long, value_name = "NAME")]
+        profile: Option<String>,
+        /// Print one JSON object instead of the bare id
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a turn; whatever waits in it is cancelled
+    End {
+        /// Its `context_id`
+        context: String,
+        /// How it ended: completed, failed, stopped or disposed
+        #[arg(long, default_value = "completed")]
+        outcome: String,
+        /// The profile it was begun under
+        #[arg(long, value_name = "NAME")]
+        profile: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CredentialArgs {
+    /// Folder of the keys [default: keys in the home folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub signing_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: CredentialCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CredentialCommand {
+    /// Make keys if there are none; nothing is overwritten
+    Init,
+    /// Make a credential and print it
+    Issue {
+        /// agent, person, host or operator
+        #[arg(long)]
+        role: String,
+        /// Who: a person's or an agent's name
+        #[arg(long)]
+        sub: String,
+        /// The tenant
+        #[arg(long, default_value = "local")]
+        tenant: String,
+        /// A profile; may be given several times, the first is the default
+        #[arg(long = "profile", value_name = "NAME", default_values_t = ["default".to_owned()])]
+        profiles: Vec<String>,
+        /// A group; may be given several times
+        #[arg(long = "group", value_name = "NAME")]
+        groups: Vec<String>,
+        /// How long it holds
+        #[arg(long = "for", value_name = "DURATION", default_value = "30d", value_parser = parse_duration)]
+        life: std::time::Duration,
+        /// Print one JSON object with the credential and its record
+        #[arg(long)]
+        json: bool,
+    },
+    /// List every credential that was made
+    List {
+        /// JSON Lines
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a credential; running services take note at once
+    Revoke {
+        /// Its id, as `list` shows it
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HealthcheckArgs {
+    /// Which service
+    #[arg(value_parser = ["gateway", "session-binding"], default_value = "gateway")]
+    pub service: String,
+    /// Where it listens [default: this machine's]
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print each value and where it comes from
+    Show,
+}
+
+/// Reads the command line. Wrong use exits with 64; help and version with 0.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| {
+        let asked = matches!(
+            error.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+        );
+        // Nobody is left to tell when this fails.
+        let _ = error.print();
+        if asked {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(exit::USAGE)
+        }
+    })
+}
+
+/// `90`, `90s`, `5m`, `2h`, `1d`, `250ms`.
+fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number
+        .parse()
+        .map_err(|_| format!("{text:?} is not a duration such as 5m"))?;
+    let millis = match unit {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(format!("{unit:?} is not one of ms, s, m, h, d")),
+    };
+    number
+        .checked_mul(millis)
+        .map(std::time::Duration::from_millis)
+        .ok_or_else(|| format!("{text} is too long"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+    use std::time::Duration;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(parse_duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_duration("5m"), Ok(Duration::from_mins(5)));
+        assert_eq!(parse_duration("1d"), Ok(Duration::from_hours(24)));
+        for bad in [
+            "",
+            "m",
+            "5w",
+            "-1s",
+            "1.5h",
+            "99999999999999999999s",
+            "18446744073709551615d",
+        ] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+}

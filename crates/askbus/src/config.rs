@@ -1,0 +1,282 @@
+//! Configuration: defaults, then a TOML file, then `ASKBUS_*`, then flags. Parsed whole before
+//! anything listens.
+
+use crate::cli::{Cli, Command, LogFormat};
+use figment::providers::{Env, Format as _, Serialized, Toml};
+use figment::{Figment, Profile, Source};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Every setting. No name contains KEY, PASSWORD, SECRET or TOKEN: hosts strip such variables from
+/// the environment of what they start (P9).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// Folder of the single-machine mode.
+    pub home: PathBuf,
+    /// Form of the log.
+    pub log_format: LogFormat,
+    /// Where a listener listens.
+    pub listen: Option<String>,
+    /// NATS server; none: the embedded log.
+    pub nats: Option<String>,
+    /// User at the NATS server.
+    pub nats_user: Option<String>,
+    /// File with the pass phrase of that user.
+    pub nats_pass_file: Option<PathBuf>,
+    /// File with NATS credentials.
+    pub nats_creds: Option<PathBuf>,
+    /// Servers that must hold each message.
+    pub nats_replicas: usize,
+    /// The largest the log may grow, in bytes.
+    pub log_max_bytes: u64,
+    /// Tenants an instance serves.
+    pub tenants: String,
+    /// Folder with keys and deny list.
+    pub signing_dir: Option<PathBuf>,
+    /// Name of this process on the bus.
+    pub instance: Option<String>,
+    /// Where session-binding listens.
+    pub session_binding: Option<String>,
+    /// Further names a gateway is reached by, comma separated.
+    pub host_names: String,
+    /// How long an asker or holder may be missing, in milliseconds.
+    pub lease_ms: Option<u64>,
+    /// The service to use, `http://host:port`; none: this machine's.
+    pub url: Option<String>,
+    /// A credential, or a file that holds one.
+    pub credential: Option<String>,
+    /// The profile to act under.
+    pub profile: Option<String>,
+    /// The session to ask in.
+    pub session: Option<String>,
+    /// The turn to ask in, given by a host.
+    pub context: Option<String>,
+    /// The tools to offer over MCP.
+    pub toolset: Option<String>,
+}
+
+/// The configuration with the source of each value.
+pub(crate) struct Settings {
+    pub config: Config,
+    figment: Figment,
+}
+
+const PREFIX: &str = "ASKBUS_";
+
+fn defaults() -> Config {
+    let user_home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    Config {
+        home: user_home.join(".askbus"),
+        log_format: LogFormat::Text,
+        listen: None,
+        nats: None,
+        nats_user: None,
+        nats_pass_file: None,
+        nats_creds: None,
+        nats_replicas: 1,
+        log_max_bytes: 1 << 30,
+        tenants: "all".to_owned(),
+        signing_dir: None,
+        instance: None,
+        session_binding: None,
+        host_names: String::new(),
+        lease_ms: None,
+        url: None,
+        credential: None,
+        profile: None,
+        session: None,
+        context: None,
+        toolset: None,
+    }
+}
+
+/// Flags that name a setting.
+#[derive(Debug, Default, Serialize)]
+struct Flags {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    home: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_format: Option<LogFormat>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listen: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nats: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenants: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signing_dir: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_binding: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_names: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    toolset: Option<String>,
+}
+
+fn flags(cli: &Cli) -> Flags {
+    let mut flags = Flags {
+        home: cli.options.home.clone(),
+        log_format: cli.options.log_format,
+        ..Flags::default()
+    };
+    match &cli.command {
+        Command::Up(args) => {
+            flags.listen.clone_from(&args.listen);
+            flags.nats.clone_from(&args.nats);
+        }
+        Command::Gateway(args) => {
+            flags.listen.clone_from(&args.listen);
+            flags.session_binding.clone_from(&args.session_binding);
+            flags.host_names.clone_from(&args.host_names);
+            service_flags(&mut flags, &args.service);
+        }
+        Command::SessionBinding(args) => {
+            flags.listen.clone_from(&args.listen);
+            flags.lease_ms = args.lease_ms;
+            service_flags(&mut flags, &args.service);
+        }
+        Command::McpAdapter(args) => {
+            flags.nats.clone_from(&args.nats);
+            flags.session_binding.clone_from(&args.session_binding);
+            flags.instance.clone_from(&args.instance);
+            mcp_flags(&mut flags, &args.mcp);
+        }
+        Command::Mcp(args) => mcp_flags(&mut flags, args),
+        Command::Ask(args) => flags.session.clone_from(&args.session),
+        Command::Credential(args) => flags.signing_dir.clone_from(&args.signing_dir),
+        Command::Turn(args) => match &args.command {
+            crate::cli::TurnCommand::Begin {
+                session, profile, ..
+            } => {
+                flags.session.clone_from(session);
+                flags.profile.clone_from(profile);
+            }
+            crate::cli::TurnCommand::End { profile, .. } => flags.profile.clone_from(profile),
+        },
+        Command::Inbox(_)
+        | Command::History(_)
+        | Command::Answer(_)
+        | Command::Healthcheck(_)
+        | Command::Config(_) => {}
+    }
+    flags
+}
+
+fn service_flags(flags: &mut Flags, args: &crate::cli::ServiceArgs) {
+    flags.nats.clone_from(&args.nats);
+    flags.tenants.clone_from(&args.tenants);
+    flags.signing_dir.clone_from(&args.signing_dir);
+    flags.instance.clone_from(&args.instance);
+}
+
+fn mcp_flags(flags: &mut Flags, args: &crate::cli::McpArgs) {
+    flags.toolset = args.toolset.clone().or_else(|| args.launch.clone());
+    flags.profile.clone_from(&args.profile);
+}
+
+/// Reads everything; the message of an error names the setting and where it stands.
+pub(crate) fn load(cli: &Cli) -> Result<Settings, String> {
+    let flags = Serialized::from(flags(cli), Profile::Default);
+    let outer = Figment::from(Serialized::defaults(defaults()))
+        .merge(Env::prefixed(PREFIX).only(&["home"]))
+        .merge(flags.clone());
+    let home: PathBuf = outer.extract_inner("home").map_err(|e| e.to_string())?;
+    let file = match (&cli.options.config, std::env::var_os("ASKBUS_CONFIG")) {
+        (Some(path), _) => Toml::file_exact(path),
+        (None, Some(path)) => Toml::file_exact(PathBuf::from(path)),
+        (None, None) => Toml::file(home.join("config.toml")),
+    };
+    let figment = Figment::from(Serialized::defaults(defaults()))
+        .merge(file)
+        .merge(Env::prefixed(PREFIX).ignore(&["config"]).only(KNOWN))
+        .merge(flags);
+    let config = figment.extract::<Config>().map_err(|e| describe(&e))?;
+    Ok(Settings { config, figment })
+}
+
+/// Variables of other purposes may carry the same prefix; only these are settings.
+const KNOWN: &[&str] = &[
+    "home",
+    "log_format",
+    "listen",
+    "nats",
+    "nats_user",
+    "nats_pass_file",
+    "nats_creds",
+    "nats_replicas",
+    "log_max_bytes",
+    "tenants",
+    "signing_dir",
+    "instance",
+    "session_binding",
+    "host_names",
+    "lease_ms",
+    "url",
+    "credential",
+    "profile",
+    "session",
+    "context",
+    "toolset",
+];
+
+fn describe(error: &figment::Error) -> String {
+    let mut text = String::new();
+    for one in error.clone() {
+        let name = one.path.join(".");
+        let source = one.metadata.as_ref().map(source_of).unwrap_or_default();
+        let _ = write!(text, "setting {name} {source}: {}; ", one.kind);
+    }
+    text.trim_end_matches("; ").to_owned()
+}
+
+fn source_of(metadata: &figment::Metadata) -> String {
+    match &metadata.source {
+        Some(Source::File(path)) => format!("({})", path.display()),
+        _ if metadata.name.contains("environment") => "(environment, ASKBUS_…)".to_owned(),
+        _ => String::new(),
+    }
+}
+
+impl Settings {
+    /// Each value with its source, one a line. A credential's text is never shown.
+    pub(crate) fn show(&self) -> String {
+        let mut text = String::new();
+        for name in KNOWN {
+            let Ok(value) = self.figment.find_value(name) else {
+                continue;
+            };
+            let shown = match &value {
+                figment::value::Value::Empty(..) => "-".to_owned(),
+                _ if *name == "credential" => "(set)".to_owned(),
+                other => other
+                    .as_str()
+                    .map(str::to_owned)
+                    .or_else(|| serde_json::to_string(other).ok())
+                    .unwrap_or_default(),
+            };
+            let source =
+                self.figment
+                    .find_metadata(name)
+                    .map_or("default".to_owned(), |m| match &m.source {
+                        Some(Source::File(path)) => path.display().to_string(),
+                        _ if m.name.contains("environment") => {
+                            format!("{PREFIX}{}", name.to_uppercase())
+                        }
+                        _ if m.name.contains("Flags") => "flag".to_owned(),
+                        _ => "default".to_owned(),
+                    });
+            let _ = writeln!(text, "{name:<16} {shown:<40} {source}");
+        }
+        text
+    }
+}

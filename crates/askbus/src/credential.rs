@@ -1,0 +1,88 @@
+//! `askbus credential`.
+
+use crate::cli::{CredentialArgs, CredentialCommand};
+use crate::config::Config;
+use crate::exit::{Failure, USAGE};
+use crate::home::Home;
+use askbus_credential::{Grant, Issuer, Role};
+use askbus_domain::{PersonId, ProfileId, TenantId};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Makes, lists and revokes credentials.
+pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Failure> {
+    let dir = config
+        .signing_dir
+        .clone()
+        .unwrap_or_else(|| Home::new(&config.home).keys());
+    match &args.command {
+        CredentialCommand::Init => {
+            Issuer::open_or_create(&dir)?;
+            println!("{}", dir.display());
+        }
+        CredentialCommand::Issue {
+            role,
+            sub,
+            tenant,
+            profiles,
+            groups,
+            life,
+            json,
+        } => {
+            let bad = |e: askbus_domain::IdError| Failure::new(USAGE, e);
+            let grant = Grant {
+                subject: PersonId::new(sub).map_err(bad)?,
+                role: parse_role(role)?,
+                tenant: TenantId::new(tenant).map_err(bad)?,
+                profiles: profiles
+                    .iter()
+                    .map(ProfileId::new)
+                    .collect::<Result<_, _>>()
+                    .map_err(bad)?,
+                groups: groups.clone(),
+                life: *life,
+            };
+            let (token, record) = Issuer::open_or_create(&dir)?.issue(&grant)?;
+            if *json {
+                println!("{}", json!({"credential": token, "record": record}));
+            } else {
+                println!("{token}");
+            }
+        }
+        CredentialCommand::List { json } => {
+            for record in Issuer::open(&dir)?.list()? {
+                if *json {
+                    println!("{}", json!(record));
+                } else {
+                    let profiles: Vec<_> =
+                        record.profiles.iter().map(ToString::to_string).collect();
+                    let state = if record.revoked { "revoked" } else { "valid" };
+                    println!(
+                        "{}  {:<8} {}  tenant {}  profiles {}  {state}",
+                        record.id,
+                        record.role.as_str(),
+                        record.subject,
+                        record.tenant,
+                        profiles.join(",")
+                    );
+                }
+            }
+        }
+        CredentialCommand::Revoke { id } => {
+            let issuer = Issuer::open(&dir)?;
+            if !issuer.list()?.iter().any(|record| record.id == *id) {
+                return Err(Failure::new(USAGE, format!("there is no credential {id}")));
+            }
+            issuer.revoke(id)?;
+            println!("revoked {id}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn parse_role(text: &str) -> Result<Role, Failure> {
+    [Role::Agent, Role::Person, Role::Host, Role::Operator]
+        .into_iter()
+        .find(|role| role.as_str() == text)
+        .ok_or_else(|| Failure::new(USAGE, "role is agent, person, host or operator"))
+}

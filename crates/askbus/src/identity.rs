@@ -1,0 +1,76 @@
+//! Which service a command speaks to, and with which credential.
+
+use crate::config::Config;
+use crate::exit::{CONFIG, Failure, UNAVAILABLE};
+use crate::home::Home;
+use askbus_credential::Role;
+use askbus_mcp_adapter::asker::Token;
+use askbus_wire::client::Target;
+use std::fs;
+use std::path::Path;
+
+/// Where session-binding is: the configured address, the service's URL, or this machine's socket.
+pub(crate) fn target(config: &Config) -> Target {
+    match config.session_binding.as_ref().or(config.url.as_ref()) {
+        Some(text) => parse_target(text),
+        None => Target::Socket(Home::new(&config.home).socket()),
+    }
+}
+
+/// `http://host:port`, `host:port`, or the path of a socket.
+pub(crate) fn parse_target(text: &str) -> Target {
+    if text.contains("://") {
+        Target::Url(text.to_owned())
+    } else if text.contains('/') {
+        Target::Socket(text.into())
+    } else {
+        Target::Url(format!("http://{text}"))
+    }
+}
+
+/// The credential of a caller: the configured one (its text, or a file that holds it), else this
+/// machine's for that role, which may come to be only when the service first starts.
+pub(crate) fn source(config: &Config, role: Role) -> Token {
+    match &config.credential {
+        Some(given) if Path::new(given).is_file() => Token::File(given.into()),
+        Some(given) => Token::Value(given.trim().to_owned()),
+        None => Token::File(Home::new(&config.home).credential(role)),
+    }
+}
+
+/// The credential's text, for commands that need it now.
+pub(crate) fn token(config: &Config, role: Role) -> Result<String, Failure> {
+    match source(config, role) {
+        Token::Value(token) => Ok(token),
+        Token::File(path) => match fs::read_to_string(&path) {
+            Ok(text) => Ok(text.trim().to_owned()),
+            Err(error) if config.credential.is_some() => {
+                Err(Failure::new(CONFIG, format!("{}: {error}", path.display())))
+            }
+            Err(_) => Err(Failure::new(
+                UNAVAILABLE,
+                format!(
+                    "no service has run in {} yet; start one with `askbus up`",
+                    config.home.display()
+                ),
+            )),
+        },
+    }
+}
+
+/// Where the gateway is: the configured URL, or the address of this machine's last start.
+pub(crate) fn gateway_url(config: &Config) -> Result<String, Failure> {
+    if let Some(url) = &config.url {
+        return Ok(url.trim_end_matches('/').to_owned());
+    }
+    match Home::new(&config.home).last_address() {
+        Some(last) => Ok(format!("http://{}", last.address)),
+        None => Err(Failure::new(
+            UNAVAILABLE,
+            format!(
+                "no service has run in {} yet; start one with `askbus up`",
+                config.home.display()
+            ),
+        )),
+    }
+}

@@ -1,0 +1,25 @@
+//! The log, on standard error. Answers' texts are never in it.
+
+use crate::cli::LogFormat;
+use tracing_subscriber::EnvFilter;
+
+/// Starts logging; `RUST_LOG` decides what is shown, else services show `info` and commands `warn`.
+pub(crate) fn start(format: LogFormat, service: bool) {
+    let default = if service {
+        "info,async_nats=warn"
+    } else {
+        "warn,async_nats=error"
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    let started = match format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+    if let Err(error) = started {
+        eprintln!("askbus: the log cannot be started: {error}");
+    }
+}

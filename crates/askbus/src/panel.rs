@@ -1,0 +1,132 @@
+//! The person's commands speak to the gateway over HTTP.
+
+use crate::config::Config;
+use crate::exit::{Failure, TRY_AGAIN, UNAVAILABLE};
+use crate::identity;
+use askbus_credential::Role;
+use askbus_wire::error::ErrorCode;
+use reqwest::{Client, Method, StatusCode};
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long one request may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The gateway, as this person.
+pub(crate) struct Panel {
+    client: Client,
+    base: String,
+    token: String,
+}
+
+/// A reply: its status and JSON.
+pub(crate) struct Reply {
+    pub status: StatusCode,
+    pub body: Value,
+}
+
+impl Panel {
+    pub(crate) fn open(config: &Config) -> Result<Self, Failure> {
+        let token = identity::token(config, Role::Person)?;
+        let base = identity::gateway_url(config)?;
+        let client = Client::builder()
+            .timeout(PATIENCE)
+            .no_proxy()
+            .build()
+            .map_err(|e| Failure::new(UNAVAILABLE, e))?;
+        Ok(Self {
+            client,
+            base,
+            token,
+        })
+    }
+
+    /// Where to open a WebSocket, with the credential to present.
+    pub(crate) fn socket(&self) -> (String, &str) {
+        let base = self.base.replacen("http", "ws", 1);
+        (format!("{base}/ws"), &self.token)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, Failure> {
+        let reply = self.send(Method::GET, path, None, UNAVAILABLE).await?;
+        refuse(&reply)?;
+        Ok(reply.body)
+    }
+
+    /// Posts something a person wrote: when it cannot be delivered the exit status says to try again.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+        self.send(Method::POST, path, Some(body), UNAVAILABLE).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        unreachable: u8,
+    ) -> Result<Reply, Failure> {
+        let mut request = self
+            .client
+            .request(method, format!("{}{path}", self.base))
+            .bearer_auth(&self.token);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.map_err(|e| {
+            let code = if e.is_connect() {
+                unreachable
+            } else {
+                TRY_AGAIN
+            };
+            let text = format!(
+                "the service at {} cannot be reached ({e}); nothing was sent. Start it with \
+                 `askbus up` and try again",
+                self.base
+            );
+            Failure::new(code, text)
+        })?;
+        let status = response.status();
+        let body = response.json().await.unwrap_or(Value::Null);
+        Ok(Reply { status, body })
+    }
+}
+
+/// Turns an error reply into a failure with the right exit status.
+pub(crate) fn refuse(reply: &Reply) -> Result<(), Failure> {
+    if reply.status.is_success() {
+        return Ok(());
+    }
+    let word = |name: &str| {
+        reply
+            .body
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let code = ErrorCode::parse(word("reason"));
+    let exit = match code {
+        Some(ErrorCode::Unavailable | ErrorCode::RateLimited) => TRY_AGAIN,
+        Some(code) => code.exit(),
+        None => UNAVAILABLE,
+    };
+    let text = match word("error") {
+        "" => format!("the service replied {}", reply.status),
+        text => text.to_owned(),
+    };
+    Err(Failure::new(exit, text))
+}
+
+/// A fresh one-time link of a service that is running already.
+pub(crate) async fn fresh_link(config: &Config) -> Result<String, Failure> {
+    let panel = Panel::open(config)?;
+    let reply = panel
+        .post("/api/sign-in-link", &serde_json::json!({}))
+        .await?;
+    refuse(&reply)?;
+    let url = reply
+        .body
+        .get("url")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    Ok(url.to_owned())
+}

@@ -1,0 +1,245 @@
+//! The services one by one, over NATS.
+
+use crate::cli::{GatewayArgs, ServiceArgs, SessionBindingArgs};
+use crate::config::Config;
+use crate::exit::{CONFIG, Failure, UNAVAILABLE};
+use crate::{identity, micro, signals};
+use askbus_credential::Verifier;
+use askbus_domain::Millis;
+use askbus_gateway::GatewayError;
+use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
+use askbus_ledger::{Bus, LedgerError};
+use askbus_session_binding::{Listen, StartError};
+use askbus_wire::client::Target;
+use askbus_wire::tenants::Tenants;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tokio_util::sync::CancellationToken;
+
+/// A connection to the bus.
+pub(crate) struct OnNats {
+    pub client: async_nats::Client,
+    pub handle: JetStreamHandle,
+    options: JetStreamOptions,
+}
+
+/// The name of this process on the bus.
+pub(crate) fn instance(config: &Config) -> String {
+    config
+        .instance
+        .clone()
+        .unwrap_or_else(|| uuid::Uuid::now_v7().simple().to_string())
+}
+
+/// Connects in the background; a server that is not there is waited for.
+pub(crate) async fn connect(
+    config: &Config,
+    service: &str,
+    instance: &str,
+) -> Result<(Bus, OnNats), Failure> {
+    let url = config.nats.as_ref().ok_or_else(|| {
+        Failure::new(
+            CONFIG,
+            "setting nats is missing: give --nats nats://host:4222 or ASKBUS_NATS",
+        )
+    })?;
+    let mut options = JetStreamOptions::new(url, format!("{service}@{instance}"));
+    options.user.clone_from(&config.nats_user);
+    if let Some(path) = &config.nats_pass_file {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Failure::new(
+                CONFIG,
+                format!("setting nats_pass_file {}: {e}", path.display()),
+            )
+        })?;
+        options.password = Some(text.trim().to_owned());
+    }
+    options.credentials.clone_from(&config.nats_creds);
+    options.replicas = config.nats_replicas;
+    options.log_max_bytes = config.log_max_bytes;
+    let (bus, client, handle) = jetstream::connect(options.clone())
+        .await
+        .map_err(ledger_failure)?;
+    Ok((
+        bus,
+        OnNats {
+            client,
+            handle,
+            options,
+        },
+    ))
+}
+
+/// Makes the streams that are absent; stops with the difference when one is not as needed.
+pub(crate) async fn ensure_streams(
+    _config: &Config,
+    nats: &OnNats,
+    shutdown: &CancellationToken,
+) -> Result<(), Failure> {
+    tokio::select! {
+        () = shutdown.cancelled() => Err(Failure::new(UNAVAILABLE, "stopped while waiting for the bus")),
+        made = jetstream::ensure_streams(&nats.client, &nats.options) => made.map_err(ledger_failure),
+    }
+}
+
+fn ledger_failure(error: LedgerError) -> Failure {
+    let code = match error {
+        LedgerError::Misconfigured(_) => CONFIG,
+        _ => UNAVAILABLE,
+    };
+    Failure::new(code, error)
+}
+
+pub(crate) fn start_failure(error: StartError) -> Failure {
+    match error {
+        StartError::Ledger(error) => ledger_failure(error),
+        StartError::Listen { .. } | StartError::Stopped => Failure::new(UNAVAILABLE, error),
+    }
+}
+
+pub(crate) fn gateway_failure(error: GatewayError) -> Failure {
+    match error {
+        GatewayError::Ledger(error) => ledger_failure(error),
+        GatewayError::Target(error) => Failure::new(CONFIG, error),
+        GatewayError::Listen { .. } | GatewayError::Stopped => Failure::new(UNAVAILABLE, error),
+    }
+}
+
+/// `host:port`, or a bare port on loopback.
+pub(crate) fn parse_listen(text: &str) -> Result<SocketAddr, Failure> {
+    let address = text
+        .parse()
+        .or_else(|_| format!("127.0.0.1:{text}").parse());
+    address.map_err(|_| {
+        Failure::new(
+            CONFIG,
+            format!("setting listen: {text:?} is not an address such as 127.0.0.1:8080"),
+        )
+    })
+}
+
+pub(crate) fn host_names(config: &Config) -> Vec<String> {
+    let names = config.host_names.split(',').map(str::trim);
+    names.filter(|n| !n.is_empty()).map(str::to_owned).collect()
+}
+
+fn tenants(config: &Config) -> Result<Tenants, Failure> {
+    Tenants::parse(&config.tenants)
+        .map_err(|e| Failure::new(CONFIG, format!("setting tenants: {e}")))
+}
+
+fn verifier(config: &Config) -> Result<Verifier, Failure> {
+    let dir: PathBuf = config
+        .signing_dir
+        .clone()
+        .unwrap_or_else(|| crate::home::Home::new(&config.home).keys());
+    Verifier::open(&dir).map_err(|e| {
+        Failure::new(
+            CONFIG,
+            format!("{e}; make keys with `askbus credential init`, or set signing_dir"),
+        )
+    })
+}
+
+fn ready(args: &ServiceArgs, service: &str, line: &serde_json::Value) {
+    if args.json {
+        println!("{line}");
+    } else {
+        tracing::info!(service, %line, "ready");
+    }
+}
+
+/// `askbus session-binding`.
+pub(crate) async fn session_binding(
+    config: &Config,
+    args: &SessionBindingArgs,
+) -> Result<ExitCode, Failure> {
+    let shutdown = signals::shutdown()?;
+    let (tenants, verifier) = (tenants(config)?, verifier(config)?);
+    let listen = match config.listen.as_deref() {
+        Some(text) if text.contains('/') => Listen::Socket(text.into()),
+        Some(text) => Listen::Tcp(parse_listen(text)?),
+        None => Listen::Tcp(SocketAddr::from(([127, 0, 0, 1], 7411))),
+    };
+    let instance = instance(config);
+    let (bus, nats) = connect(config, "session-binding", &instance).await?;
+    ensure_streams(config, &nats, &shutdown).await?;
+    let lease = config
+        .lease_ms
+        .map_or(askbus_session_binding::Options::REMOTE_LEASE, Millis);
+    let options = askbus_session_binding::Options {
+        bus,
+        verifier,
+        listen: listen.clone(),
+        tenants,
+        instance: instance.clone(),
+        lease,
+        heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
+    };
+    let running = askbus_session_binding::start(options, shutdown.clone())
+        .await
+        .map_err(start_failure)?;
+    let service = micro::register(
+        &nats.client,
+        "askbus-session-binding",
+        &instance,
+        &config.tenants,
+    )
+    .await;
+    let address = match (&listen, running.address()) {
+        (Listen::Socket(path), _) => path.display().to_string(),
+        (_, Some(address)) => address.to_string(),
+        (Listen::Tcp(address), None) => address.to_string(),
+    };
+    let line = json!({"service": "session-binding", "address": address, "instance": instance});
+    ready(&args.service, "session-binding", &line);
+    shutdown.cancelled().await;
+    tracing::info!("stopping; callers go on at another instance");
+    drop(service);
+    running.join().await;
+    nats.handle.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `askbus gateway`.
+pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitCode, Failure> {
+    let shutdown = signals::shutdown()?;
+    let (tenants, verifier) = (tenants(config)?, verifier(config)?);
+    let listen = match config.listen.as_deref() {
+        Some(text) => parse_listen(text)?,
+        None => SocketAddr::from(([127, 0, 0, 1], 7410)),
+    };
+    let session_binding = match &config.session_binding {
+        Some(text) => identity::parse_target(text),
+        None => Target::Url("http://127.0.0.1:7411".to_owned()),
+    };
+    let instance = instance(config);
+    let (bus, nats) = connect(config, "gateway", &instance).await?;
+    let options = askbus_gateway::Options {
+        bus,
+        verifier,
+        listen,
+        tenants,
+        session_binding,
+        sign_in: None,
+        single_machine: false,
+        host_names: host_names(config),
+        instance: instance.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let running = askbus_gateway::start(options, shutdown.clone())
+        .await
+        .map_err(gateway_failure)?;
+    let service = micro::register(&nats.client, "askbus-gateway", &instance, &config.tenants).await;
+    let panel = format!("http://{}/", running.address());
+    let line = json!({"service": "gateway", "panel_url": panel, "instance": instance});
+    ready(&args.service, "gateway", &line);
+    shutdown.cancelled().await;
+    tracing::info!("stopping; surfaces reconnect elsewhere");
+    drop(service);
+    running.join().await;
+    nats.handle.close().await;
+    Ok(ExitCode::SUCCESS)
+}

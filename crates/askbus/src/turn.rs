@@ -1,0 +1,136 @@
+//! `askbus turn`: a host begins, holds and ends a turn from a script.
+
+use crate::cli::{TurnArgs, TurnCommand};
+use crate::config::Config;
+use crate::exit::{Failure, UNAVAILABLE};
+use crate::{identity, signals};
+use askbus_credential::Role;
+use askbus_wire::client::Client;
+use askbus_wire::error::WireError;
+use askbus_wire::proto::begin_turn_request::Life;
+use askbus_wire::proto::{BeginTurnRequest, EndTurnRequest, HoldTurnRequest};
+use serde_json::json;
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
+use tokio_util::sync::CancellationToken;
+
+/// How long one call may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Begins or ends a turn.
+pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Failure> {
+    let mut client = Client::new(
+        &identity::target(config),
+        &identity::token(config, Role::Host)?,
+    )?;
+    let profile = config.profile.clone().unwrap_or_default();
+    match &args.command {
+        TurnCommand::End {
+            context, outcome, ..
+        } => {
+            end(&mut client, context, outcome, &profile).await?;
+        }
+        TurnCommand::Begin { lives, json, .. } => {
+            let session = config.session.clone();
+            let request = BeginTurnRequest {
+                begin_id: uuid::Uuid::now_v7().to_string(),
+                session_id: session.unwrap_or_else(|| format!("turn-{}", uuid::Uuid::now_v7())),
+                run_id: String::new(),
+                profile: profile.clone(),
+                life: lives.map(|d| Life::ForMs(u64::try_from(d.as_millis()).unwrap_or(u64::MAX))),
+            };
+            let begun = bounded(client.turns.begin_turn(request)).await?;
+            if *json {
+                let line = json!({"context_id": begun.context_id, "session_id": begun.session_id,
+                    "run_id": begun.run_id});
+                println!("{line}");
+            } else {
+                println!("{}", begun.context_id);
+            }
+            if lives.is_none() {
+                hold(&mut client, &begun.context_id, &profile).await?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn bounded<T>(
+    call: impl Future<Output = Result<tonic::Response<T>, tonic::Status>>,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(PATIENCE, call).await {
+        Ok(Ok(reply)) => Ok(reply.into_inner()),
+        Ok(Err(status)) => Err(WireError::from_status(&status).into()),
+        Err(_) => Err(Failure::new(
+            UNAVAILABLE,
+            "the service did not reply in time",
+        )),
+    }
+}
+
+async fn end(client: &mut Client, context: &str, how: &str, profile: &str) -> Result<(), Failure> {
+    let request = EndTurnRequest {
+        context_id: context.to_owned(),
+        end: how.to_owned(),
+        profile: profile.to_owned(),
+    };
+    bounded(client.turns.end_turn(request)).await.map(|_| ())
+}
+
+/// Holds the turn until standard input closes, a signal comes, or somebody ends it. A lost stream is
+/// opened again: the lease outlives a restart of the service.
+async fn hold(client: &mut Client, context: &str, profile: &str) -> Result<(), Failure> {
+    let shutdown = signals::shutdown()?;
+    let closed = input_closed();
+    loop {
+        let request = HoldTurnRequest {
+            context_id: context.to_owned(),
+            profile: profile.to_owned(),
+        };
+        let held = async {
+            let mut stream = client.turns.hold_turn(request).await?.into_inner();
+            while let Some(message) = stream.message().await? {
+                if !message.ended.is_empty() {
+                    return Ok(true);
+                }
+            }
+            Ok::<bool, tonic::Status>(false)
+        };
+        let over = tokio::select! {
+            () = shutdown.cancelled() => None,
+            () = closed.cancelled() => None,
+            result = held => Some(result),
+        };
+        match over {
+            None => return end(client, context, "completed", profile).await,
+            Some(Ok(true)) => return Ok(()),
+            Some(Ok(false)) => {}
+            Some(Err(status)) => {
+                let error = WireError::from_status(&status);
+                if error.code != askbus_wire::error::ErrorCode::Unavailable {
+                    return Err(error.into());
+                }
+            }
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return Ok(()),
+            () = closed.cancelled() => return Ok(()),
+            () = tokio::time::sleep(Duration::from_millis(500)) => {}
+        }
+    }
+}
+
+/// Cancelled when standard input ends. A plain thread reads it: a runtime would wait for a read that
+/// nothing can interrupt.
+fn input_closed() -> CancellationToken {
+    let token = CancellationToken::new();
+    let closed = token.clone();
+    tokio::spawn(async move {
+        let mut input = tokio::io::stdin();
+        let mut sink = [0; 1024];
+        while matches!(input.read(&mut sink).await, Ok(n) if n > 0) {}
+        closed.cancel();
+    });
+    token
+}

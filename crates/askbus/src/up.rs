@@ -1,0 +1,170 @@
+//! `askbus up`: everything on this machine in one process, the same code as in production.
+
+use crate::cli::UpArgs;
+use crate::config::Config;
+use crate::exit::{CONFIG, Failure, UNAVAILABLE};
+use crate::home::{self, Home};
+use crate::{micro, services, signals};
+use askbus_credential::Verifier;
+use askbus_domain::{Millis, PersonId, ProfileId, TenantId};
+use askbus_gateway::{GatewayError, SignIn};
+use askbus_ledger::{Bus, LedgerError};
+use askbus_session_binding::Listen;
+use askbus_wire::client::Target;
+use askbus_wire::tenants::Tenants;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long a browser stays signed in.
+const BROWSER_LIFE: Duration = Duration::from_hours(30 * 24);
+
+/// What keeps the bus, closed last.
+enum Backing {
+    File(askbus_ledger::embedded::EmbeddedHandle),
+    Nats(Box<services::OnNats>),
+}
+
+/// Runs until told to stop.
+pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Failure> {
+    let shutdown = signals::shutdown()?;
+    let home = Home::new(&config.home);
+    let issuer = home.prepare()?;
+    let verifier = Verifier::open(&home.keys())?;
+    let instance = services::instance(config);
+    let (bus, backing) = open(config, &home, &instance, &shutdown).await?;
+    let lease = config
+        .lease_ms
+        .map_or(askbus_session_binding::Options::LOCAL_LEASE, Millis);
+    let binding = askbus_session_binding::start(
+        askbus_session_binding::Options {
+            bus: bus.clone(),
+            verifier: verifier.clone(),
+            listen: Listen::Socket(home.socket()),
+            tenants: Tenants::default(),
+            instance: instance.clone(),
+            lease,
+            heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
+        },
+        shutdown.clone(),
+    )
+    .await
+    .map_err(services::start_failure)?;
+    let gateway = gateway(config, &home, bus, verifier, issuer, &instance, &shutdown).await?;
+    home.keep_address(&gateway.address().to_string())?;
+    let service = match &backing {
+        Backing::Nats(nats) => Some(micro::register(&nats.client, "up", &instance, "all").await),
+        Backing::File(_) => None,
+    };
+    announce(&gateway, args.json);
+
+    shutdown.cancelled().await;
+    tracing::info!("stopping; whatever waits goes on waiting");
+    drop(service);
+    gateway.join().await;
+    binding.join().await;
+    match backing {
+        Backing::File(handle) => handle.close().await,
+        Backing::Nats(nats) => nats.handle.close().await,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn open(
+    config: &Config,
+    home: &Home,
+    instance: &str,
+    shutdown: &CancellationToken,
+) -> Result<(Bus, Backing), Failure> {
+    if config.nats.is_some() {
+        let (bus, nats) = services::connect(config, "up", instance).await?;
+        services::ensure_streams(config, &nats, shutdown).await?;
+        return Ok((bus, Backing::Nats(Box::new(nats))));
+    }
+    match askbus_ledger::embedded::open(home.path()) {
+        Ok((bus, handle)) => Ok((bus, Backing::File(handle))),
+        Err(error @ LedgerError::Misconfigured(_)) => Err(Failure::new(CONFIG, error)),
+        Err(error) => {
+            let link = crate::panel::fresh_link(config).await.unwrap_or_default();
+            let hint = if link.is_empty() {
+                String::new()
+            } else {
+                format!("\nsign in there: {link}")
+            };
+            Err(Failure::new(UNAVAILABLE, format!("{error}{hint}")))
+        }
+    }
+}
+
+/// Listens where it was told to, else where it did last time, else anywhere.
+async fn gateway(
+    config: &Config,
+    home: &Home,
+    bus: Bus,
+    verifier: Verifier,
+    issuer: askbus_credential::Issuer,
+    instance: &str,
+    shutdown: &CancellationToken,
+) -> Result<askbus_gateway::Handle, Failure> {
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let told = config
+        .listen
+        .as_deref()
+        .map(services::parse_listen)
+        .transpose()?;
+    let last = home
+        .last_address()
+        .and_then(|l| l.address.parse::<SocketAddr>().ok());
+    let listen = told.or(last).unwrap_or(any);
+    let bad = |e: askbus_domain::IdError| Failure::new(CONFIG, e);
+    let sign_in = |issuer| -> Result<SignIn, Failure> {
+        Ok(SignIn {
+            issuer,
+            tenant: TenantId::new(home::TENANT).map_err(bad)?,
+            profiles: vec![ProfileId::new(home::PROFILE).map_err(bad)?],
+            person: PersonId::new(home::PERSON).map_err(bad)?,
+            life: BROWSER_LIFE,
+        })
+    };
+    let options = |listen, issuer| -> Result<askbus_gateway::Options, Failure> {
+        Ok(askbus_gateway::Options {
+            bus: bus.clone(),
+            verifier: verifier.clone(),
+            listen,
+            tenants: Tenants::default(),
+            session_binding: Target::Socket(home.socket()),
+            sign_in: Some(sign_in(issuer)?),
+            single_machine: true,
+            host_names: services::host_names(config),
+            instance: format!("{instance}-gateway"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    };
+    match askbus_gateway::start(options(listen, issuer)?, shutdown.clone()).await {
+        // The port of the last start is a convenience; another program may have it now.
+        Err(GatewayError::Listen { address, .. }) if told.is_none() && address.port() != 0 => {
+            tracing::warn!(%address, "the port of the last start is taken; using another one");
+            let issuer = askbus_credential::Issuer::open(&home.keys())?;
+            askbus_gateway::start(options(any, issuer)?, shutdown.clone()).await
+        }
+        other => other,
+    }
+    .map_err(services::gateway_failure)
+}
+
+fn announce(gateway: &askbus_gateway::Handle, as_json: bool) {
+    let panel = format!("http://{}/", gateway.address());
+    let sign_in = gateway.sign_in_url().unwrap_or_else(|| panel.clone());
+    if as_json {
+        let line = json!({"panel_url": panel, "sign_in_url": sign_in, "mcp_url": null});
+        println!("{line}");
+        return;
+    }
+    println!("Askbus is running. Questions of your agents appear in the panel:\n");
+    println!("  {sign_in}\n");
+    println!("The link signs one browser in, once; after that it is {panel}");
+    println!("An agent asks through the MCP server `askbus mcp`, a script through `askbus ask`.");
+    println!("Stop with Ctrl-C; whatever waits goes on waiting.");
+}
