@@ -1,1 +1,40 @@
-//! wip
+//! What tests start and talk to: real processes on free loopback ports with folders of their own,
+//! and the clients of people and agents. Nothing here knows how a question is decided; it only
+//! starts, speaks, waits with a bound, and cleans up, also when the test fails.
+
+#![allow(
+    clippy::indexing_slicing,
+    reason = "JSON is indexed by name, which gives null, not a panic"
+)]
+
+mod bound;
+mod browser;
+mod mcp_python;
+mod mcp_stdio;
+mod nats;
+mod output;
+mod person;
+mod places;
+mod process;
+mod reaper;
+mod socket;
+mod team;
+mod up;
+
+pub use bound::{LIMIT, within};
+pub use browser::Browser;
+pub use mcp_python::McpPython;
+pub use mcp_stdio::McpStdio;
+pub use nats::NatsServer;
+pub use output::Lines;
+pub use person::{Person, Reply};
+pub use places::{Askbus, python, workspace};
+pub use process::{Finished, Process};
+pub use socket::Socket;
+pub use team::{Service, Team};
+pub use up::{Announcement, AskbusUp};
+
+/// The browser client's own names, for selectors.
+pub use fantoccini;
+/// The signals a test sends.
+pub use rustix::process::Signal;

@@ -1,0 +1,116 @@
+//! A real nats-server with JetStream.
+
+use crate::places::{folder, nats_server};
+use crate::process::Process;
+use anyhow::{Context as _, Result, anyhow};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+/// A nats-server on a loopback port with a store of its own; gone on drop.
+pub struct NatsServer {
+    process: Option<Process>,
+    port: u16,
+    store: TempDir,
+}
+
+impl NatsServer {
+    /// Starts one on a free port.
+    ///
+    /// # Errors
+    /// When it is not ready within the limit.
+    pub async fn start() -> Result<Self> {
+        let mut server = Self {
+            process: None,
+            port: 0,
+            store: folder()?,
+        };
+        server.run().await?;
+        Ok(server)
+    }
+
+    /// One that will listen on a port nobody listens on now; `start` it with [`Self::restart`].
+    ///
+    /// # Errors
+    /// When there is no free port.
+    pub fn absent() -> Result<Self> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?
+            .local_addr()?
+            .port();
+        Ok(Self {
+            process: None,
+            port,
+            store: folder()?,
+        })
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// A client of it.
+    ///
+    /// # Errors
+    /// When it cannot be connected to.
+    pub async fn client(&self) -> Result<async_nats::Client> {
+        Ok(async_nats::connect(self.url()).await?)
+    }
+
+    /// Kills it at once (SIGKILL).
+    ///
+    /// # Errors
+    /// When it is not running.
+    pub async fn kill9(&mut self) -> Result<()> {
+        let mut process = self
+            .process
+            .take()
+            .ok_or_else(|| anyhow!("no nats-server runs"))?;
+        process.kill9().await
+    }
+
+    /// Ends it the orderly way and waits until it is gone.
+    ///
+    /// # Errors
+    /// When it is not running, or does not end.
+    pub async fn stop(&mut self) -> Result<()> {
+        let mut process = self
+            .process
+            .take()
+            .ok_or_else(|| anyhow!("no nats-server runs"))?;
+        process.stop().await.map(drop)
+    }
+
+    /// Starts it (again) on the same port and store.
+    ///
+    /// # Errors
+    /// When it is not ready within the limit.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.process = None;
+        self.run().await
+    }
+
+    async fn run(&mut self) -> Result<()> {
+        let mut command = Command::new(nats_server()?);
+        let port = if self.port == 0 {
+            "-1".to_owned()
+        } else {
+            self.port.to_string()
+        };
+        command
+            .args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"])
+            .arg(self.store.path());
+        let process = Process::spawn("nats-server", command)?;
+        let mut log = process.stderr.clone();
+        let listening = log
+            .find(|l| l.contains("Listening for client connections on"))
+            .await?;
+        let port = listening
+            .rsplit(':')
+            .next()
+            .and_then(|p| p.trim().parse().ok());
+        self.port = port.with_context(|| format!("no port in {listening:?}"))?;
+        log.find(|l| l.contains("Server is ready")).await?;
+        self.process = Some(process);
+        Ok(())
+    }
+}
