@@ -5,10 +5,11 @@ import { Connection } from './connection.js';
 import { Delivery, judgeRefusal } from './delivery.js';
 import { byId, steady, uuid } from './dom.js';
 import { Drafts, readContent } from './drafts.js';
-import { currentLanguage, label, onLanguage, startLanguage, switchLanguage, t, tCount } from './i18n.js';
+import { currentLanguage, label, onLanguage, startLanguage, switchLanguage, t } from './i18n.js';
 import { ListView } from './list.js';
 import { settledSentence } from './outcome.js';
 import { Outbox } from './outbox.js';
+import { announce, excerpt, notice, showConnection, showCount } from './page.js';
 import { RecentView, settledNews } from './recent.js';
 import { showSignIn, signOut, whoAmI, wireSignIn } from './sign-in.js';
 import { readRequest, Store } from './store.js';
@@ -21,7 +22,6 @@ const LINGER_MS = 7000;
 const LINGER_HOVERED_MS = 15_000;
 const TICK_MS = 500;
 
-const root = document.documentElement;
 const listRoot = byId('list');
 
 /** @type {Map<string, CardView>} */
@@ -36,7 +36,6 @@ const store = new Store({
 const connection = new Connection({
   message: (message) => change(() => receive(message)),
   state: (state) => change(() => onConnection(state)),
-  replayed: () => void reconcile(),
   allowed: async () => {
     const who = await whoAmI();
     if (who === 'nobody') showSignIn(true);
@@ -91,8 +90,9 @@ function receive(message) {
   clock.learn(message.server_now);
   const id = typeof message.clarify_id === 'string' ? message.clarify_id : '';
   switch (message.event) {
-    case 'hello':
-      store.beginReplay();
+    case 'ready':
+      // All that is open has been said.
+      void reconcile(new Set(Array.isArray(message.pending) ? message.pending : []));
       break;
     case 'clarify.requested': {
       const request = readRequest(message);
@@ -134,6 +134,11 @@ function onResolved(id, message) {
 /** @param {string} id @param {any} message */
 function onRefused(id, message) {
   const submission = outbox.get(id);
+  if (typeof message.answer_id !== 'string' && submission === null) {
+    // About a hold. If the question still waits, the next action asks for it again.
+    holds.delete(id);
+    return;
+  }
   // About another answer of this person, from another tab.
   if (typeof message.answer_id === 'string' && submission !== null && message.answer_id !== submission.answer_id) return;
   const verdict = judgeRefusal(message);
@@ -143,7 +148,7 @@ function onRefused(id, message) {
   }
   delivery.done(id);
   if (verdict === 'late') {
-    store.late(id, submission);
+    store.late(id, submission, message.outcome ?? null);
     refreshSoon();
   } else if (store.get(id)) store.reopen(id, String(message.error ?? message.reason ?? ''));
   else notice(String(message.error ?? message.reason ?? ''));
@@ -245,10 +250,7 @@ function onRemoved(entry) {
 
 /** @param {'online'|'offline'} state */
 function onConnection(state) {
-  const before = root.dataset.connection;
-  root.dataset.connection = state;
-  byId('banner').hidden = state === 'online';
-  label(byId('connection-text'), state === 'online' ? 'app.online' : 'app.offline');
+  const before = showConnection(state);
   if (state === 'online') {
     for (const id of holds) connection.send({ event: 'clarify.hold', clarify_id: id, session_id: store.get(id)?.request.session_id });
     delivery.sendAll();
@@ -260,9 +262,12 @@ function onConnection(state) {
   for (const card of cards.values()) card.update();
 }
 
-/** All that is open has been said: what was not said again is closed. */
-async function reconcile() {
-  const missing = store.endReplay();
+/**
+ * What waits here and not there was settled while nobody listened.
+ * @param {Set<string>} pending The ids that wait, says the server.
+ */
+async function reconcile(pending) {
+  const missing = store.missing(pending);
   const settled = await recent.refresh();
   change(() => {
     for (const entry of missing) {
@@ -310,39 +315,8 @@ function change(work) {
     if (!dirty) return;
     dirty = false;
     list.show(store.all(), cards);
-    showCount();
+    showCount(store.waiting());
   });
-}
-
-function showCount() {
-  const count = store.waiting();
-  document.title = count > 0 ? `(${count}) Askbus` : 'Askbus';
-  const pill = byId('count');
-  pill.textContent = tCount('app.waiting', count);
-  pill.dataset.count = String(count);
-}
-
-/** Says something to a screen reader, after whatever it says now. @param {string} text */
-function announce(text) {
-  const live = byId('live');
-  const line = document.createElement('p');
-  line.textContent = text;
-  live.append(line);
-  setTimeout(() => line.remove(), 10_000);
-}
-
-/** @param {string} text */
-function notice(text) {
-  if (text === '') return;
-  byId('notice-text').textContent = text;
-  byId('notice').hidden = false;
-}
-
-/** @param {Entry} entry */
-function excerpt(entry) {
-  const text = entry.request.questions[0]?.question ?? '';
-  const characters = [...text];
-  return characters.length > 120 ? `${characters.slice(0, 120).join('')}…` : text;
 }
 
 function wirePage() {
@@ -353,7 +327,7 @@ function wirePage() {
   const showLanguage = () => {
     language.textContent = currentLanguage() === 'en' ? '中文' : 'English';
     language.lang = currentLanguage() === 'en' ? 'zh-Hans' : 'en';
-    showCount();
+    showCount(store.waiting());
     for (const card of cards.values()) card.tick(clock.now());
   };
   label(language, 'app.language', {}, 'title');

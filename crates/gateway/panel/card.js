@@ -194,6 +194,8 @@ export class CardView {
     const me = this.#actions.me();
     this.#status.hidden = state === 'waiting' && error === null;
     this.#status.dataset.kind = state === 'waiting' ? 'refused' : state;
+    // Only an answer looks like one: time running out is no success.
+    this.#status.dataset.reason = outcome?.reason ?? '';
     const line = this.#statusText;
     const how = () => (outcome === null ? t('state.late_unknown') : settledSentence(outcome, me));
     if (state === 'waiting' && error !== null) label(line, 'state.refused', { error });

@@ -10,6 +10,7 @@ export class ClockView {
   /** When it was asked. */
   asked = el('time', { class: 'asked' });
   element = el('div', { class: 'clock' });
+  #gone = el('span', { class: 'gone', hidden: true });
   #text = el('span', { class: 'clock-text' });
   #hold = el('button', { type: 'button', class: 'link', 'data-action': 'hold', hidden: true });
   #entry;
@@ -29,9 +30,10 @@ export class ClockView {
     this.asked.dateTime = new Date(requested_at).toISOString();
     label(this.asked, 'card.asked', () => ({ time: clockTime(requested_at) }));
     label(this.#hold, 'action.hold');
+    label(this.#gone, 'clock.disconnected');
     this.#hold.addEventListener('click', hold);
     this.#text.setAttribute('role', 'timer');
-    this.element.append(this.#text, this.#hold);
+    this.element.append(this.#gone, this.#text, this.#hold);
   }
 
   /** @param {boolean} over Whether it is settled. */
@@ -39,6 +41,7 @@ export class ClockView {
     this.#over = over;
     this.#shown = '';
     this.element.hidden = over;
+    this.#gone.hidden = this.#entry.request.disconnected !== true;
   }
 
   /** @param {number} now The server's time. */

@@ -3,7 +3,7 @@
  * server's clock.
  */
 
-/** How long a countdown stays hidden after the question was issued. */
+/** How long a countdown stays hidden after the question was issued, unless the server says so. */
 export const GRACE_MS = 60_000;
 
 /** From here on the countdown is marked as urgent. */
@@ -15,7 +15,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /**
- * @typedef {{requested_at: number, deadline: number|null, cap: number|null}} Timing
+ * @typedef {{requested_at: number, deadline: number|null, cap: number|null, grace_ms?: number|null}} Timing
  * @typedef {'hidden'|'countdown'|'expired'|'waiting'} Phase
  */
 
@@ -40,7 +40,7 @@ export function phaseAt(timing, held, now) {
   const end = expiresAt(timing, held);
   if (end !== null && now >= end) return 'expired';
   if (timing.deadline === null || held) return 'waiting';
-  return now < timing.requested_at + GRACE_MS ? 'hidden' : 'countdown';
+  return now < timing.requested_at + (timing.grace_ms ?? GRACE_MS) ? 'hidden' : 'countdown';
 }
 
 /**

@@ -1,15 +1,10 @@
-/**
- * The one WebSocket: opens it, opens it again when it is lost, and says which messages are a replay
- * of what is open and which are news.
- */
+/** The one WebSocket: opens it, and opens it again when it is lost. */
 
 /** The shortest and the longest wait before another try. */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 20_000;
 /** A connection that has not said hello by then is none. */
 const HELLO_MS = 10_000;
-/** Replay is over when nothing has come for this long after hello. */
-const QUIET_MS = 800;
 
 /**
  * How long to wait before try number `attempt` (from 0): doubling, with jitter over its upper half,
@@ -26,7 +21,6 @@ export function backoff(attempt, random) {
  * @typedef {object} Handlers
  * @property {(message: any) => void} message
  * @property {(state: 'online'|'offline') => void} state Online from hello on.
- * @property {() => void} replayed All that is open has been said.
  * @property {() => Promise<boolean>} allowed Asked after a failed try; false stops trying.
  */
 
@@ -41,9 +35,6 @@ export class Connection {
   #retry;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #hello;
-  /** @type {ReturnType<typeof setTimeout>|undefined} */
-  #quiet;
-  #replaying = false;
   #handlers;
 
   /** @param {Handlers} handlers */
@@ -78,11 +69,6 @@ export class Connection {
     if (this.#stopped || this.#socket !== null) return;
     clearTimeout(this.#retry);
     this.#open();
-  }
-
-  /** Gives this connection up and opens another: for one that looks open and answers nothing. */
-  renew() {
-    this.#socket?.close();
   }
 
   /** @param {object} message @returns {boolean} Whether it left. */
@@ -120,25 +106,16 @@ export class Connection {
       clearTimeout(this.#hello);
       this.#attempt = 0;
       this.#online = true;
-      this.#replaying = true;
     }
     this.#handlers.message(message);
     if (message.event === 'hello') this.#handlers.state('online');
-    if (!this.#replaying) return;
-    clearTimeout(this.#quiet);
-    this.#quiet = setTimeout(() => {
-      this.#replaying = false;
-      this.#handlers.replayed();
-    }, QUIET_MS);
   }
 
   async #closed() {
     const greeted = this.#online;
     this.#socket = null;
     this.#online = false;
-    this.#replaying = false;
     clearTimeout(this.#hello);
-    clearTimeout(this.#quiet);
     this.#handlers.state('offline');
     if (this.#stopped) return;
     // A refused handshake looks like any other failure from here: ask whether we may still come.

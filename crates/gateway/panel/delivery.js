@@ -15,19 +15,19 @@ const AGAIN_MS = 3000;
 const FOR_NOW = new Set(['UNAVAILABLE', 'RATE_LIMITED', 'FULL', 'INTERNAL']);
 /** What a refusal is called when the question is settled already. */
 const OVER = new Set([
-  'UNKNOWN_CLARIFICATION', 'late', 'conflict', 'response', 'ask_back', 'dismissed', 'skipped',
+  'UNKNOWN_CLARIFICATION', 'response', 'ask_back', 'dismissed', 'skipped',
   'timeout', 'cancelled', 'unattended', 'deferred', 'off',
 ]);
 
 /**
  * What a `clarify.resolved` with `resolved: false` means for the answer.
- * @param {{reason?: unknown, stale?: unknown}} refusal
+ * @param {{reason?: unknown, stale?: unknown, verdict?: unknown}} refusal
  * @returns {'later'|'late'|'refused'}
  */
 export function judgeRefusal(refusal) {
   const reason = String(refusal.reason ?? '');
   if (FOR_NOW.has(reason)) return 'later';
-  return refusal.stale === true || OVER.has(reason) ? 'late' : 'refused';
+  return refusal.stale === true || refusal.verdict === 'late' || refusal.verdict === 'conflict' || OVER.has(reason) ? 'late' : 'refused';
 }
 
 export class Delivery {

@@ -27,6 +27,7 @@ export class QuestionView {
   #clear;
   #tooLong;
   #question;
+  #locked = false;
 
   /**
    * @param {Question} question
@@ -150,11 +151,12 @@ export class QuestionView {
     for (const input of this.#inputs) input.disabled = locked;
     // Read-only, not disabled: its text can still be selected and copied.
     this.#text.readOnly = locked;
-    this.#clear.disabled = locked;
+    this.#locked = locked;
+    this.#refresh();
   }
 
   #refresh() {
-    this.#clear.hidden = this.#question.multi_select || !this.#inputs.some((input) => input.checked);
+    this.#clear.hidden = this.#locked || this.#question.multi_select || !this.#inputs.some((input) => input.checked);
     this.#tooLong.hidden = !this.tooLong;
   }
 }

@@ -60,6 +60,8 @@ export function readRequest(message) {
     requested_at: moment(message.requested_at) ?? Date.now(),
     deadline: moment(message.deadline),
     cap: moment(message.cap),
+    grace_ms: moment(message.grace_ms),
+    disconnected: message.disconnected === true,
     held: message.held === true,
     held_by: message.held_by ?? null,
     asker: message.asker ?? null,
@@ -97,8 +99,6 @@ export class Store {
   #entries = new Map();
   /** @type {Set<string>} */
   #settled = new Set();
-  /** @type {Set<string>|null} */
-  #replay = null;
   #listener;
 
   /** @param {Listener} listener */
@@ -126,17 +126,12 @@ export class Store {
     return this.#settled.has(id);
   }
 
-  /** Another connection: from here on, what is open is said again. */
-  beginReplay() {
-    this.#replay = new Set();
-  }
-
-  /** The replay is over. @returns {Entry[]} What waited here and was not said again. */
-  endReplay() {
-    const said = this.#replay;
-    this.#replay = null;
-    if (said === null) return [];
-    return this.all().filter((e) => e.outcome === null && !e.kept && e.state !== 'late' && !said.has(e.request.clarify_id));
+  /**
+   * What waits here and does not wait there.
+   * @param {Set<string>} pending The ids that wait, says the server.
+   */
+  missing(pending) {
+    return this.all().filter((e) => e.outcome === null && !e.kept && e.state !== 'late' && !pending.has(e.request.clarify_id));
   }
 
   /**
@@ -146,11 +141,13 @@ export class Store {
    */
   requested(request, submission) {
     const id = request.clarify_id;
-    this.#replay?.add(id);
     if (this.#settled.has(id)) return;
     const known = this.#entries.get(id);
     if (known) {
-      Object.assign(known.request, { held: request.held, held_by: request.held_by, deadline: request.deadline, cap: request.cap });
+      const { held, held_by, cap, disconnected } = request;
+      // A hold takes the deadline off the message; the card keeps its place in the order.
+      const deadline = held ? (request.deadline ?? known.request.deadline) : request.deadline;
+      Object.assign(known.request, { held, held_by, cap, disconnected, deadline });
       this.#listener.changed(known);
       return;
     }
@@ -225,13 +222,15 @@ export class Store {
    * The answer came too late: it is settled, perhaps by somebody of whom the news is still to come.
    * @param {string} id
    * @param {Submission|null} submission
+   * @param {Outcome|null} outcome
    */
-  late(id, submission) {
+  late(id, submission, outcome) {
     this.#remember(id);
     const entry = this.#entries.get(id);
     if (!entry) return;
     entry.state = 'late';
     entry.submission ??= submission;
+    entry.outcome ??= outcome;
     this.#listener.changed(entry);
   }
 

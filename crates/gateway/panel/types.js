@@ -21,6 +21,8 @@
  * @property {number} requested_at Unix milliseconds.
  * @property {number|null} deadline Unix milliseconds; null means never.
  * @property {number|null} cap Unix milliseconds; when it settles in any case.
+ * @property {number|null} [grace_ms] How long the countdown stays hidden.
+ * @property {boolean} [disconnected] Whether nothing has been heard of the asker lately.
  * @property {boolean} held
  * @property {Actor|null} held_by
  * @property {Asker|null} asker

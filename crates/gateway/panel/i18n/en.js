@@ -58,6 +58,7 @@ export default {
   'clock.held': 'Held by {who} · open until {time}',
   'clock.held_open': 'Held by {who}',
   'clock.settles': 'Ends by itself at {time} unless somebody acts',
+  'clock.disconnected': 'Agent disconnected',
   'clock.day': 'd',
   'clock.hour': 'h',
 
@@ -68,7 +69,7 @@ export default {
   'state.sending': 'Sending …',
   'state.queued': 'Kept. It is sent as soon as the connection is back.',
   'state.sent': 'Sent. Waiting for confirmation.',
-  'state.refused': 'Not accepted: {error}. Your answer is still here.',
+  'state.refused': 'Not accepted: {error}',
   'state.late': 'Your answer came too late.',
   'state.late_unknown': 'It had been settled already.',
   'state.kept': 'What you wrote is kept below.',

@@ -58,6 +58,7 @@ export default {
   'clock.held': '{who}已停止计时 · 有效至 {time}',
   'clock.held_open': '{who}已停止计时',
   'clock.settles': '若无人操作，将于 {time} 自动结束',
+  'clock.disconnected': '智能体已断开',
   'clock.day': '天',
   'clock.hour': '小时',
 
@@ -68,7 +69,7 @@ export default {
   'state.sending': '正在发送……',
   'state.queued': '已保存，恢复连接后立即发送。',
   'state.sent': '已送达，等待确认。',
-  'state.refused': '未被接受：{error}。你的回答仍保留在这里。',
+  'state.refused': '未被接受：{error}',
   'state.late': '你的回答来晚了。',
   'state.late_unknown': '这个问题此前已有结果。',
   'state.kept': '你写的内容保留在下方。',

@@ -1,0 +1,55 @@
+/** What stands around the cards: the count, the connection, messages, and what is read aloud. */
+import { byId } from './dom.js';
+import { label, tCount } from './i18n.js';
+
+/** How long a spoken line stays in the document. */
+const SPOKEN_MS = 10_000;
+/** The length of a question in a spoken line, in characters. */
+const EXCERPT_CHARS = 120;
+
+/** How many wait, in the title and in the header. @param {number} count */
+export function showCount(count) {
+  document.title = count > 0 ? `(${count}) Askbus` : 'Askbus';
+  const pill = byId('count');
+  pill.textContent = tCount('app.waiting', count);
+  pill.dataset.count = String(count);
+}
+
+/**
+ * @param {'online'|'offline'} state
+ * @returns {string|undefined} What it was before.
+ */
+export function showConnection(state) {
+  const root = document.documentElement;
+  const before = root.dataset.connection;
+  root.dataset.connection = state;
+  byId('banner').hidden = state === 'online';
+  label(byId('connection-text'), state === 'online' ? 'app.online' : 'app.offline');
+  return before;
+}
+
+/** Says something to a screen reader, after whatever it says now. @param {string} text */
+export function announce(text) {
+  const live = byId('live');
+  const line = document.createElement('p');
+  line.textContent = text;
+  live.append(line);
+  setTimeout(() => line.remove(), SPOKEN_MS);
+}
+
+/** @param {string} text */
+export function notice(text) {
+  if (text === '') return;
+  byId('notice-text').textContent = text;
+  byId('notice').hidden = false;
+}
+
+/**
+ * The beginning of the first question.
+ * @param {import('./types.js').Entry} entry
+ */
+export function excerpt(entry) {
+  const text = entry.request.questions[0]?.question ?? '';
+  const characters = [...text];
+  return characters.length > EXCERPT_CHARS ? `${characters.slice(0, EXCERPT_CHARS).join('')}…` : text;
+}
