@@ -1,1 +1,30 @@
-//! wip
+//! The people's side: HTTP, WebSocket and the panel on one public listener, with the fence, sign-in
+//! and the way through to session-binding for gRPC. It decides nothing about a question: it follows
+//! the log into a projection of its own, puts what people send into the inbox, and tells them what
+//! became of it.
+
+mod assets;
+mod caller;
+mod drafts;
+mod feed;
+mod fence;
+mod front;
+mod gateway;
+mod listener;
+mod lookup;
+mod options;
+mod pace;
+mod passthrough;
+mod presence;
+mod projection;
+mod reply;
+mod routes;
+mod sign_in;
+mod socket;
+mod studio;
+mod submit;
+mod trace;
+mod view;
+
+pub use gateway::{Handle, start};
+pub use options::{GatewayError, Options, SignIn};

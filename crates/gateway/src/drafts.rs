@@ -1,0 +1,115 @@
+//! Unsent answers: saved at most once a second per person, replayed to their author, and shown to
+//! others only as "is writing".
+
+use crate::caller::Person;
+use crate::feed::News;
+use crate::gateway::Gateway;
+use crate::projection::Card;
+use askbus_domain::PersonId;
+use askbus_ledger::StoredDraft;
+use askbus_wire::messages::Draft;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Questions whose drafts are looked up when a socket opens, the newest.
+const MAX_REPLAYED: usize = 200;
+/// Look-ups at once.
+const LOOKUPS: usize = 8;
+
+/// Whether the person may save a draft now: once a second.
+pub(crate) fn may_save(gateway: &Gateway, person: &Person) -> bool {
+    let who = format!("{}\n{}", person.tenant(), person.0.credential.subject);
+    gateway.draft_pace.take(&who).is_ok()
+}
+
+/// Saves a draft and tells the other sockets.
+pub(crate) async fn save(
+    gateway: &Gateway,
+    person: &Person,
+    card: Arc<Card>,
+    socket: u64,
+    draft: Draft,
+) {
+    keep(gateway, person, &card, &draft).await;
+    let news = News::Draft {
+        card,
+        person: person.0.credential.subject.clone(),
+        socket,
+        draft: Arc::new(draft),
+    };
+    gateway.feed.tell(person.tenant(), news);
+}
+
+/// Saves a draft, best effort: the surface still has it.
+pub(crate) async fn keep(gateway: &Gateway, person: &Person, card: &Card, draft: &Draft) {
+    let (tenant, who) = (person.tenant(), &person.0.credential.subject);
+    let saved = gateway
+        .bus
+        .drafts
+        .put(tenant, &card.session, card.id(), who, draft)
+        .await;
+    if let Err(error) = saved {
+        tracing::warn!(%error, clarify_id = %card.id(), "a draft was not saved");
+    }
+}
+
+/// The person's own drafts of these questions.
+pub(crate) async fn own(
+    gateway: &Gateway,
+    person: &Person,
+    cards: &[Arc<Card>],
+) -> Vec<(Arc<Card>, StoredDraft)> {
+    let mut lookups = JoinSet::new();
+    let mut found = Vec::new();
+    for card in cards.iter().rev().take(MAX_REPLAYED) {
+        if lookups.len() >= LOOKUPS
+            && let Some(Ok(Some(own))) = lookups.join_next().await
+        {
+            found.push(own);
+        }
+        let (drafts, person, card) = (
+            Arc::clone(&gateway.bus.drafts),
+            person.clone(),
+            Arc::clone(card),
+        );
+        lookups.spawn(async move {
+            let listed = drafts.list(person.tenant(), &card.session, card.id()).await;
+            let who = &person.0.credential.subject;
+            let own = listed
+                .unwrap_or_default()
+                .into_iter()
+                .find(|d| d.person == *who);
+            own.map(|draft| (card, draft))
+        });
+    }
+    while let Some(own) = lookups.join_next().await {
+        found.extend(own.ok().flatten());
+    }
+    found
+}
+
+/// `clarify.draft` as its author's sockets hear it.
+pub(crate) fn own_event(card: &Card, draft: &Draft) -> Value {
+    json!({
+        "event": "clarify.draft",
+        "session_id": card.session,
+        "clarify_id": card.id(),
+        "own": true,
+        "tab": draft.tab,
+        "answers": draft.answers,
+        "text": draft.text,
+    })
+}
+
+/// `clarify.draft` as others hear it: who writes, not what.
+pub(crate) fn writing_event(card: &Card, person: &PersonId) -> Value {
+    json!({
+        "event": "clarify.draft",
+        "session_id": card.session,
+        "clarify_id": card.id(),
+        "own": false,
+        "person": person,
+        "writing": true,
+    })
+}

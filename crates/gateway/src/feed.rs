@@ -1,0 +1,264 @@
+//! The gateway's picture of the log: folded by one task, read by every request, and told on to
+//! every open socket in the same order.
+
+use crate::projection::{Card, Change, Projection};
+use askbus_domain::{ClarifyId, PersonId, ProfileId, TenantId};
+use askbus_ledger::{Ledger, Stored};
+use askbus_wire::codec::Decoded;
+use askbus_wire::messages::Draft;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+/// News a socket may lag behind before it takes a fresh snapshot instead.
+const BACKLOG: usize = 1024;
+/// How long until a lost tail is opened again.
+const RETRY: Duration = Duration::from_millis(500);
+/// Settled questions replayed to a socket at most.
+const MAX_REPLAY: usize = 1_000;
+
+/// Who looks.
+#[derive(Debug, Clone)]
+pub(crate) struct Viewer {
+    pub tenant: TenantId,
+    /// Profiles in sight; none means all of the tenant.
+    pub profiles: Option<Vec<ProfileId>>,
+}
+
+impl Viewer {
+    /// Whether the card is for these eyes.
+    pub(crate) fn sees(&self, card: &Card) -> bool {
+        self.profiles
+            .as_ref()
+            .is_none_or(|allowed| allowed.contains(&card.profile))
+    }
+}
+
+/// What sockets of a tenant are told.
+#[derive(Debug, Clone)]
+pub(crate) enum News {
+    /// The log moved.
+    Change(Change),
+    /// Somebody saved a draft.
+    Draft {
+        card: Arc<Card>,
+        person: PersonId,
+        socket: u64,
+        draft: Arc<Draft>,
+    },
+}
+
+/// A picture at one sequence, and everything after it.
+pub(crate) struct Snapshot {
+    pub seq: u64,
+    pub pending: Vec<Arc<Card>>,
+    /// Settled after the sequence that was named, oldest first.
+    pub resolved: Vec<(u64, Arc<Card>)>,
+    pub news: broadcast::Receiver<Arc<News>>,
+}
+
+struct Tenant {
+    projection: Projection,
+    news: broadcast::Sender<Arc<News>>,
+}
+
+impl Default for Tenant {
+    fn default() -> Self {
+        Self {
+            projection: Projection::default(),
+            news: broadcast::Sender::new(BACKLOG),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Picture {
+    seq: u64,
+    tenants: HashMap<TenantId, Tenant>,
+}
+
+/// The picture and its followers.
+pub(crate) struct Feed {
+    picture: RwLock<Picture>,
+    reached: watch::Sender<u64>,
+}
+
+impl Feed {
+    pub(crate) fn new() -> Self {
+        Self {
+            picture: RwLock::default(),
+            reached: watch::Sender::new(0),
+        }
+    }
+
+    /// Folds one message. Readers see picture and news in step: both change under one lock.
+    fn apply(&self, stored: &Stored, serves: bool) {
+        let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
+        if stored.seq <= picture.seq {
+            return;
+        }
+        picture.seq = stored.seq;
+        match &stored.decoded {
+            Decoded::Commit(commit) if serves => {
+                let tenant = picture.tenants.entry(stored.tenant.clone()).or_default();
+                for change in tenant.projection.apply(stored.seq, commit) {
+                    // An error only says that no socket is open.
+                    let _ = tenant.news.send(Arc::new(News::Change(change)));
+                }
+            }
+            Decoded::Commit(_) => {}
+            Decoded::Unreadable { problem } => {
+                tracing::warn!(seq = stored.seq, tenant = %stored.tenant, session = %stored.session,
+                    problem, "a message of the log cannot be read by this version; it is skipped");
+            }
+        }
+        drop(picture);
+        self.reached.send_replace(stored.seq);
+    }
+
+    /// Follows the log until `shutdown`, across losses of the tail.
+    pub(crate) async fn follow(
+        self: Arc<Self>,
+        ledger: Arc<dyn Ledger>,
+        serves: impl Fn(&TenantId) -> bool + Send,
+        shutdown: CancellationToken,
+    ) {
+        loop {
+            let from = self.seq() + 1;
+            match ledger.tail(from).await {
+                Ok(mut tail) => loop {
+                    let stored = tokio::select! {
+                        () = shutdown.cancelled() => return,
+                        stored = tail.recv() => stored,
+                    };
+                    match stored {
+                        Some(stored) => self.apply(&stored, serves(&stored.tenant)),
+                        None => break,
+                    }
+                },
+                Err(error) => tracing::warn!(%error, "the log cannot be followed; trying again"),
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(RETRY) => {}
+            }
+        }
+    }
+
+    /// Waits until the picture shows the log up to `seq`.
+    pub(crate) async fn reach(&self, seq: u64) {
+        // The sender lives as long as this borrow: the wait cannot fail.
+        let _ = self
+            .reached
+            .subscribe()
+            .wait_for(|reached| *reached >= seq)
+            .await;
+    }
+
+    /// The sequence the picture shows.
+    pub(crate) fn seq(&self) -> u64 {
+        *self.reached.borrow()
+    }
+
+    fn read<T>(&self, tenant: &TenantId, look: impl FnOnce(u64, Option<&Tenant>) -> T) -> T {
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        look(picture.seq, picture.tenants.get(tenant))
+    }
+
+    /// The card with this id, whoever may see it.
+    pub(crate) fn card(&self, tenant: &TenantId, id: ClarifyId) -> Option<Arc<Card>> {
+        self.read(tenant, |_, t| t?.projection.card(id).cloned())
+    }
+
+    /// Up to `limit` waiting cards in sight, oldest first, with the sequence of the picture.
+    pub(crate) fn pending(
+        &self,
+        viewer: &Viewer,
+        wanted: impl Fn(&Card) -> bool,
+        limit: usize,
+    ) -> (u64, Vec<Arc<Card>>) {
+        self.read(&viewer.tenant, |seq, tenant| {
+            let all = tenant.into_iter().flat_map(|t| t.projection.pending());
+            (
+                seq,
+                all.filter(|c| viewer.sees(c) && wanted(c))
+                    .take(limit)
+                    .cloned()
+                    .collect(),
+            )
+        })
+    }
+
+    /// Up to `limit` settled cards in sight, latest first, with the sequence of the picture.
+    pub(crate) fn settled(
+        &self,
+        viewer: &Viewer,
+        wanted: impl Fn(&Card) -> bool,
+        limit: usize,
+    ) -> (u64, Vec<Arc<Card>>) {
+        self.read(&viewer.tenant, |seq, tenant| {
+            let all = tenant
+                .into_iter()
+                .flat_map(|t| t.projection.settled())
+                .map(|(_, c)| c);
+            (
+                seq,
+                all.filter(|c| viewer.sees(c) && wanted(c))
+                    .take(limit)
+                    .cloned()
+                    .collect(),
+            )
+        })
+    }
+
+    /// How many wait in all tenants.
+    pub(crate) fn pending_len(&self) -> usize {
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        picture
+            .tenants
+            .values()
+            .map(|t| t.projection.pending_len())
+            .sum()
+    }
+
+    /// What waits, what was settled after `after`, and the news from then on.
+    pub(crate) fn snapshot(&self, viewer: &Viewer, after: u64) -> Snapshot {
+        let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
+        let seq = picture.seq;
+        let tenant = picture.tenants.entry(viewer.tenant.clone()).or_default();
+        let pending = tenant
+            .projection
+            .pending()
+            .filter(|c| viewer.sees(c))
+            .cloned()
+            .collect();
+        let recent = tenant
+            .projection
+            .settled()
+            .take_while(|(seq, _)| *seq > after);
+        let mut resolved: Vec<_> = recent
+            .filter(|(_, card)| viewer.sees(card))
+            .take(MAX_REPLAY)
+            .map(|(seq, card)| (seq, Arc::clone(card)))
+            .collect();
+        resolved.reverse();
+        Snapshot {
+            seq,
+            pending,
+            resolved,
+            news: tenant.news.subscribe(),
+        }
+    }
+
+    /// Tells the sockets of a tenant.
+    pub(crate) fn tell(&self, tenant: &TenantId, news: News) {
+        self.read(tenant, |_, tenant| {
+            if let Some(tenant) = tenant {
+                // An error only says that no socket is open.
+                let _ = tenant.news.send(Arc::new(news));
+            }
+        });
+    }
+}

@@ -1,0 +1,114 @@
+//! The way in of every request: fence, credential, pace; then gRPC goes through to session-binding
+//! and everything else to the routes. Every response leaves with the security headers.
+
+use crate::caller::{LocalScript, Shown};
+use crate::gateway::Gateway;
+use crate::reply::Refusal;
+use crate::trace::Trace;
+use crate::{fence, passthrough, sign_in};
+use askbus_wire::error::ErrorCode;
+use axum::Router;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tower::ServiceExt as _;
+
+/// Lets a request in or refuses it.
+pub(crate) async fn admit(
+    gateway: &Arc<Gateway>,
+    router: Router,
+    peer: SocketAddr,
+    mut request: Request<Body>,
+) -> Response {
+    let api = !is_static(request.uri().path());
+    let trace = Trace::of(request.headers());
+    let mut response = match gate(gateway, peer, &request) {
+        Err(refused) => refused.into_response(),
+        Ok(Entry::SignInPage) => sign_in::page_for_strangers(),
+        Ok(Entry::In(shown, script)) => {
+            if passthrough::is_grpc(request.headers()) {
+                return passthrough::forward(gateway, &shown, &trace, request).await;
+            }
+            let extensions = request.extensions_mut();
+            extensions.insert(shown);
+            extensions.insert(LocalScript(script));
+            extensions.insert(trace);
+            match router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        }
+    };
+    harden(response.headers_mut(), api);
+    response
+}
+
+fn is_static(path: &str) -> bool {
+    path == "/" || path.starts_with("/assets/")
+}
+
+enum Entry {
+    /// Into the handlers, with what was shown and whether it is a script's request (D14).
+    In(Shown, bool),
+    /// A window of a stranger's browser: 401 as a page on which one can sign in.
+    SignInPage,
+}
+
+fn gate(gateway: &Gateway, peer: SocketAddr, request: &Request<Body>) -> Result<Entry, Refusal> {
+    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    fence::check(&gateway.host_names, method, uri, headers)?;
+    let shown = Shown::by(gateway, headers);
+    let local = fence::is_local(peer, headers);
+    let caller = match &shown {
+        Shown::Good(caller) => caller.credential.id.clone(),
+        Shown::Nothing | Shown::Bad(_) => peer.ip().to_string(),
+    };
+    if let Err(wait) = gateway.pace.take(&caller) {
+        let wait = wait.as_millis();
+        let message = format!("too many requests; nothing was done; try again in {wait} ms");
+        return Err(Refusal::new(ErrorCode::RateLimited, message));
+    }
+    if !local && !matches!(shown, Shown::Good(_)) {
+        // These two bring their proof with them, in the address or the body.
+        let signing_in = matches!(
+            (method.as_str(), uri.path()),
+            ("GET", "/sign-in") | ("POST", "/api/sign-in")
+        );
+        if *method == Method::GET && uri.path() == "/" {
+            return Ok(Entry::SignInPage);
+        }
+        if !signing_in {
+            shown.caller()?;
+        }
+    }
+    Ok(Entry::In(shown, local && fence::is_script(headers)))
+}
+
+const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+fn harden(headers: &mut HeaderMap, api: bool) {
+    let mut put = |name: HeaderName, value: &'static str| {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    };
+    put(header::CONTENT_SECURITY_POLICY, POLICY);
+    put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    put(header::X_FRAME_OPTIONS, "DENY");
+    put(header::REFERRER_POLICY, "no-referrer");
+    put(
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    );
+    put(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    );
+    put(
+        header::CACHE_CONTROL,
+        if api { "no-store" } else { "no-cache" },
+    );
+}

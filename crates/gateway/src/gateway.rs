@@ -1,0 +1,155 @@
+//! Starting and stopping, and what all parts share.
+
+use crate::feed::Feed;
+use crate::options::{GatewayError, Options};
+use crate::pace::Pace;
+use crate::presence::Presence;
+use crate::sign_in::Desk;
+use crate::{listener, presence, routes};
+use askbus_credential::Verifier;
+use askbus_domain::{TenantId, Timestamp};
+use askbus_ledger::Bus;
+use askbus_wire::tenants::Tenants;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::transport::Channel;
+
+/// Requests a second of one caller in the long run, and at once.
+const PACE: (f64, f64) = (500.0, 2_000.0);
+/// Open sockets at most.
+const MAX_SOCKETS: usize = 2_048;
+/// The tenant of a single machine.
+const LOCAL_TENANT: &str = "local";
+
+/// What all parts share.
+pub(crate) struct Gateway {
+    pub bus: Bus,
+    pub feed: Arc<Feed>,
+    pub verifier: Verifier,
+    pub tenants: Tenants,
+    pub session_binding: Channel,
+    pub desk: Desk,
+    pub single_machine: bool,
+    pub local_tenant: TenantId,
+    pub host_names: Vec<String>,
+    pub instance: String,
+    pub version: String,
+    pub cookie_name: String,
+    pub presence: Presence,
+    pub pace: Pace,
+    /// A draft a second per person.
+    pub draft_pace: Pace,
+    pub sockets: Arc<Semaphore>,
+    pub tasks: TaskTracker,
+    pub shutdown: CancellationToken,
+}
+
+impl Gateway {
+    /// The log's clock as well as it is known here.
+    pub(crate) fn now(&self) -> Timestamp {
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let own = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_unix_millis(own.saturating_add(self.bus.ledger.clock_offset_ms()))
+    }
+}
+
+/// A running gateway.
+pub struct Handle {
+    address: SocketAddr,
+    gateway: Arc<Gateway>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A fresh link that signs in one browser, once, within 24 hours; none when this gateway was
+    /// given nothing to sign with.
+    pub fn sign_in_url(&self) -> Option<String> {
+        let code = self.gateway.desk.own_code()?;
+        let host = match self.address {
+            SocketAddr::V6(a) if a.ip().is_loopback() => format!("[::1]:{}", a.port()),
+            address => format!("127.0.0.1:{}", address.port()),
+        };
+        Some(format!("http://{host}/sign-in?code={code}"))
+    }
+
+    /// Waits until it has stopped after its shutdown token was cancelled: sockets closed with a
+    /// reason, requests drained, at most about five seconds.
+    pub async fn join(self) {
+        self.gateway.tasks.wait().await;
+    }
+}
+
+/// Listens, reads the log to its end, then serves until `shutdown`.
+///
+/// # Errors
+/// The address is taken, the log cannot be read, or `shutdown` came first.
+pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Handle, GatewayError> {
+    let listen = |error| GatewayError::Listen {
+        address: options.listen,
+        error,
+    };
+    let listener = TcpListener::bind(options.listen).await.map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    // Stops what was started when a later step fails.
+    let stop = shutdown.child_token();
+    let guard = stop.clone().drop_guard();
+    let tasks = TaskTracker::new();
+    let local_tenant = TenantId::new(LOCAL_TENANT).map_err(|e| {
+        askbus_wire::error::WireError::new(askbus_wire::error::ErrorCode::Internal, e)
+    })?;
+    let gateway = Arc::new(Gateway {
+        feed: Arc::new(Feed::new()),
+        cookie_name: format!("askbus_{}", options.verifier.fingerprint()),
+        session_binding: options.session_binding.channel()?,
+        desk: Desk::new(options.sign_in),
+        bus: options.bus,
+        verifier: options.verifier,
+        tenants: options.tenants,
+        single_machine: options.single_machine,
+        local_tenant,
+        host_names: options.host_names,
+        instance: options.instance,
+        version: options.version,
+        presence: Presence::new(),
+        pace: Pace::new(PACE.0, PACE.1),
+        draft_pace: Pace::new(1.0, 1.0),
+        sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
+        tasks: tasks.clone(),
+        shutdown: stop.clone(),
+    });
+    let tenants = gateway.tenants.clone();
+    let ledger = Arc::clone(&gateway.bus.ledger);
+    let last = ledger.last_seq().await?;
+    let follow = Arc::clone(&gateway.feed).follow(ledger, move |t| tenants.serves(t), stop.clone());
+    tasks.spawn(follow);
+    tokio::select! {
+        () = stop.cancelled() => return Err(GatewayError::Stopped),
+        () = gateway.feed.reach(last) => {}
+    }
+    tasks.spawn(presence::run(Arc::clone(&gateway)));
+    let router = routes::router(Arc::clone(&gateway));
+    tasks.spawn(listener::run(Arc::clone(&gateway), listener, router));
+    tasks.close();
+    guard.disarm();
+    tracing::info!(%address, last, "the gateway listens");
+    Ok(Handle { address, gateway })
+}

@@ -1,0 +1,318 @@
+//! Signing in: a one-time link or an issued credential becomes the cookie of one browser.
+
+use crate::caller::Person;
+use crate::fence;
+use crate::gateway::Gateway;
+use crate::options::SignIn;
+use crate::reply::{Refusal, ok, read_body};
+use askbus_credential::{Credential, Grant, Role};
+use askbus_wire::error::ErrorCode;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use subtle::ConstantTimeEq as _;
+
+/// How long a link works.
+const CODE_LIFE: Duration = Duration::from_hours(24);
+/// Unused codes at most; the oldest goes first.
+const MAX_CODES: usize = 256;
+
+struct Code {
+    secret: String,
+    until: Instant,
+    grant: Grant,
+}
+
+/// Hands out one-time codes and turns them into credentials.
+pub(crate) struct Desk {
+    sign_in: Option<SignIn>,
+    codes: Mutex<Vec<Code>>,
+}
+
+impl Desk {
+    pub(crate) fn new(sign_in: Option<SignIn>) -> Self {
+        Self {
+            sign_in,
+            codes: Mutex::default(),
+        }
+    }
+
+    /// A code for the person this gateway was started for.
+    pub(crate) fn own_code(&self) -> Option<String> {
+        let sign_in = self.sign_in.as_ref()?;
+        Some(self.mint(Grant {
+            subject: sign_in.person.clone(),
+            role: Role::Person,
+            tenant: sign_in.tenant.clone(),
+            profiles: sign_in.profiles.clone(),
+            groups: Vec::new(),
+            life: sign_in.life,
+        }))
+    }
+
+    /// A code for one more browser of somebody signed in: their own scope, nothing wider.
+    fn code_for(&self, credential: &Credential) -> Option<String> {
+        let sign_in = self.sign_in.as_ref()?;
+        Some(self.mint(Grant {
+            subject: credential.subject.clone(),
+            role: credential.role,
+            tenant: credential.tenant.clone(),
+            profiles: credential.profiles.clone(),
+            groups: credential.groups.clone(),
+            life: sign_in.life,
+        }))
+    }
+
+    fn mint(&self, grant: Grant) -> String {
+        let secret = format!(
+            "{:032x}{:032x}",
+            rand::random::<u128>(),
+            rand::random::<u128>()
+        );
+        let until = Instant::now() + CODE_LIFE;
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|c| c.until > Instant::now());
+        if codes.len() >= MAX_CODES {
+            codes.remove(0);
+        }
+        codes.push(Code {
+            secret: secret.clone(),
+            until,
+            grant,
+        });
+        secret
+    }
+
+    /// Spends a code. Every code is compared in full, so that time tells nothing.
+    fn spend(&self, given: &str) -> Option<Grant> {
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = None;
+        for (index, code) in codes.iter().enumerate() {
+            if bool::from(code.secret.as_bytes().ct_eq(given.as_bytes())) {
+                found = Some(index);
+            }
+        }
+        let code = codes.remove(found?);
+        (code.until > Instant::now()).then_some(code.grant)
+    }
+}
+
+/// `GET /sign-in?code=…`: spends the code, sets the cookie, and leads to the panel.
+pub(crate) async fn by_link(
+    State(gateway): State<Arc<Gateway>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    if method != Method::GET {
+        // A HEAD of a mail scanner must not spend the code.
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let code = uri
+        .query()
+        .and_then(|q| form_field(q.as_bytes(), "code"))
+        .unwrap_or_default();
+    let (Some(grant), Some(sign_in)) = (gateway.desk.spend(&code), &gateway.desk.sign_in) else {
+        let text = "This link was used before or is too old. Ask for a fresh one: askbus up prints \
+                    it, and the panel of a signed-in browser makes one.";
+        return Ok(page(StatusCode::UNAUTHORIZED, None, text));
+    };
+    let signed = sign_in.issuer.sign(&grant).map_err(|error| {
+        tracing::error!(%error, "a browser's credential could not be signed");
+        Refusal::new(
+            ErrorCode::Internal,
+            "signing in failed; ask for a fresh link",
+        )
+    })?;
+    // Not a redirect: after a link from elsewhere a browser would follow it as a cross-site
+    // navigation, without a strict cookie. A navigation that this page begins is same-site.
+    let mut response = page(
+        StatusCode::OK,
+        Some("/"),
+        "You are signed in. The panel opens now.",
+    );
+    set_cookie(&gateway, &headers, &mut response, &signed.0, grant.life);
+    Ok(response)
+}
+
+/// `POST /api/sign-in` `{credential}`: an issued person's credential becomes the cookie. A plain
+/// form works too, for the page without scripts.
+pub(crate) async fn by_credential(
+    State(gateway): State<Arc<Gateway>>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let body = read_body(body).await?;
+    let kind = parts
+        .headers
+        .get(header::CONTENT_TYPE)
+        .map(HeaderValue::as_bytes)
+        .unwrap_or_default();
+    let form = kind.starts_with(b"application/x-www-form-urlencoded");
+    let token = if form {
+        form_field(&body, "credential")
+    } else {
+        let object: Option<Value> = serde_json::from_slice(&body).ok();
+        object.and_then(|o| o.get("credential")?.as_str().map(ToOwned::to_owned))
+    };
+    let token = token.unwrap_or_default();
+    let credential = match gateway.verifier.verify(token.trim()) {
+        Ok(credential) => credential,
+        Err(error) if form => {
+            return Ok(page(
+                StatusCode::UNAUTHORIZED,
+                None,
+                &format!("Not signed in: {error}."),
+            ));
+        }
+        Err(error) => {
+            let message = format!("{error}; you are not signed in; ask for another credential");
+            return Err(Refusal::new(ErrorCode::Unauthenticated, message));
+        }
+    };
+    if !credential.may_answer() {
+        let message = "only a person's credential signs in a browser; you are not signed in";
+        return Err(Refusal::new(ErrorCode::Forbidden, message));
+    }
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let life = Duration::from_secs(credential.expires_at.saturating_sub(now));
+    let mut response = if form {
+        page(
+            StatusCode::OK,
+            Some("/"),
+            "You are signed in. The panel opens now.",
+        )
+    } else {
+        ok(&json!({"ok": true, "person": credential.subject}))
+    };
+    set_cookie(&gateway, &parts.headers, &mut response, token.trim(), life);
+    Ok(response)
+}
+
+/// `POST /api/sign-out`: forgets the cookie.
+pub(crate) async fn out(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Response {
+    let mut response = ok(&json!({"ok": true}));
+    set_cookie(&gateway, &headers, &mut response, "", Duration::ZERO);
+    response
+}
+
+/// `POST /api/sign-in-link`: a link for one more browser of the same person.
+pub(crate) async fn link(
+    State(gateway): State<Arc<Gateway>>,
+    person: Person,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let Some(code) = gateway.desk.code_for(&person.0.credential) else {
+        let message =
+            "this gateway has no signing key, so it makes no links; sign in with a credential";
+        return Err(Refusal::new(ErrorCode::NotFound, message));
+    };
+    let host = fence::host_of(request.uri(), request.headers())
+        .ok_or_else(|| Refusal::new(ErrorCode::WrongHost, "the Host header is missing"))?;
+    let scheme = if is_https(request.headers()) {
+        "https"
+    } else {
+        "http"
+    };
+    Ok(ok(
+        &json!({"ok": true, "url": format!("{scheme}://{host}/sign-in?code={code}")}),
+    ))
+}
+
+/// `GET /api/me`.
+pub(crate) async fn me(State(gateway): State<Arc<Gateway>>, person: Person) -> Response {
+    let credential = &person.0.credential;
+    ok(&json!({
+        "ok": true,
+        "person": credential.subject,
+        "role": credential.role,
+        "tenant": credential.tenant,
+        "profiles": credential.profiles,
+        "groups": credential.groups,
+        "expires_at": credential.expires_at,
+        "version": gateway.version,
+        "instance": gateway.instance,
+    }))
+}
+
+/// What a browser without a credential sees from elsewhere (401).
+pub(crate) fn page_for_strangers() -> Response {
+    let text = "Open the sign-in link you were given, or paste your credential.";
+    page(StatusCode::UNAUTHORIZED, None, text)
+}
+
+fn is_https(headers: &HeaderMap) -> bool {
+    headers
+        .get("x-forwarded-proto")
+        .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"https"))
+}
+
+fn set_cookie(
+    gateway: &Gateway,
+    headers: &HeaderMap,
+    response: &mut Response,
+    token: &str,
+    life: Duration,
+) {
+    let secure = if is_https(headers) { "; Secure" } else { "" };
+    let cookie = format!(
+        "{}={token}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
+        gateway.cookie_name,
+        life.as_secs(),
+    );
+    if let Ok(value) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, value);
+    }
+}
+
+/// A page without scripts; `next` is where it leads by itself.
+fn page(status: StatusCode, next: Option<&str>, text: &str) -> Response {
+    let body = match next {
+        Some(next) => format!("<p><a href=\"{next}\">Open the panel</a></p>"),
+        None => "<form method=\"post\" action=\"/api/sign-in\"><p><label>Credential \
+                 <input name=\"credential\" type=\"password\" autocomplete=\"off\" required></label> \
+                 <button>Sign in</button></p></form>"
+            .to_owned(),
+    };
+    let refresh = next.map(|n| format!("<meta http-equiv=\"refresh\" content=\"0;url={n}\">"));
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">{}<meta name=\"viewport\" \
+         content=\"width=device-width\"><title>Askbus</title></head><body><main><h1>Askbus</h1>\
+         <p>{text}</p>{body}</main></body></html>",
+        refresh.unwrap_or_default(),
+    );
+    let mut response = Response::new(Body::from(html));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/html; charset=utf-8"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // With no-referrer a browser would send the form with Origin: null, which the fence refuses.
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("same-origin"),
+    );
+    response
+}
+
+/// One field of a form or a query.
+pub(crate) fn form_field(form: &[u8], name: &str) -> Option<String> {
+    let form = std::str::from_utf8(form).ok()?;
+    let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    let spaced = value.replace('+', " ");
+    percent_decode_str(&spaced)
+        .decode_utf8()
+        .ok()
+        .map(std::borrow::Cow::into_owned)
+}

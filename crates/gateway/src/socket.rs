@@ -1,0 +1,443 @@
+//! `/ws`: one live connection of a person. What waits is replayed, then news follow in the order of
+//! the log; frames from the person go to the inbox and to drafts.
+
+mod interaction;
+mod studio;
+
+use crate::caller::{Person, recheck};
+use crate::drafts;
+use crate::feed::{News, Snapshot};
+use crate::gateway::Gateway;
+use crate::presence::Seat;
+use crate::projection::{Card, Change};
+use crate::reply::Refusal;
+use crate::submit::Judged;
+use crate::trace::Trace;
+use askbus_domain::ClarifyId;
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::messages::Draft;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, SplitSink};
+use futures::{SinkExt as _, StreamExt as _};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::broadcast::error::RecvError;
+
+/// A longer frame ends the connection.
+const MAX_FRAME_BYTES: usize = 256 * 1024;
+/// How often the other side is asked whether it is there.
+const PING: Duration = Duration::from_secs(20);
+/// Silence longer than this is an end.
+const SILENCE: Duration = Duration::from_secs(50);
+/// A client that takes longer to read one frame is closed.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Messages of one socket waiting for their verdict at most.
+const MAX_IN_FLIGHT: usize = 32;
+/// Drafts of one socket waiting to be saved at most.
+const MAX_DRAFTS: usize = 64;
+/// How long what a person sent may take after they closed the tab.
+const LAST_WORDS: Duration = Duration::from_secs(4);
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct SocketQuery {
+    dialect: Option<String>,
+    after: Option<u64>,
+    session: Option<String>,
+}
+
+/// Which objects a socket speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speech {
+    /// E9, extended.
+    Studio,
+    /// N2.
+    Interaction,
+}
+
+/// `GET /ws`.
+pub(crate) async fn open(
+    State(gateway): State<Arc<Gateway>>,
+    person: Person,
+    Extension(trace): Extension<Trace>,
+    Query(query): Query<SocketQuery>,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, Refusal> {
+    let speech = match query.dialect.as_deref() {
+        None | Some("" | "studio") => Speech::Studio,
+        Some("interaction") => Speech::Interaction,
+        Some(_) => {
+            let message = "dialect must be studio or interaction; leave it out for the first";
+            return Err(Refusal::new(ErrorCode::InvalidRequest, message));
+        }
+    };
+    let Ok(upgrade) = upgrade else {
+        let message = "this route takes WebSocket connections only";
+        return Err(Refusal::new(ErrorCode::InvalidRequest, message));
+    };
+    let Ok(permit) = Arc::clone(&gateway.sockets).try_acquire_owned() else {
+        let message = "too many live connections; nothing was lost; try again in a moment";
+        return Err(Refusal::new(ErrorCode::RateLimited, message));
+    };
+    // The upgrade runs on a task of the framework's; the token makes shutdown wait for it.
+    let token = gateway.tasks.token();
+    let upgrade = upgrade
+        .max_message_size(MAX_FRAME_BYTES)
+        .max_frame_size(MAX_FRAME_BYTES);
+    let response = upgrade.on_upgrade(move |socket| async move {
+        let _held = (permit, token);
+        Socket::run(gateway, person, trace, speech, &query, socket).await;
+    });
+    Ok(response.into_response())
+}
+
+/// Why a connection ends.
+enum End {
+    /// The other side is gone.
+    Gone,
+    /// We close it, with a code and words.
+    Close(u16, &'static str),
+}
+
+type Step = Result<(), End>;
+/// What became of a frame, to be told to its author.
+type Done = Vec<Value>;
+
+struct Socket {
+    gateway: Arc<Gateway>,
+    person: Person,
+    trace: Trace,
+    speech: Speech,
+    session: Option<String>,
+    seat: Seat,
+    sink: SplitSink<WebSocket, Message>,
+    /// Drafts not yet saved, the last of each question.
+    unsaved: HashMap<ClarifyId, (Arc<Card>, Draft)>,
+    in_flight: FuturesUnordered<BoxFuture<'static, Done>>,
+    heard: Instant,
+}
+
+impl Socket {
+    async fn run(
+        gateway: Arc<Gateway>,
+        person: Person,
+        trace: Trace,
+        speech: Speech,
+        query: &SocketQuery,
+        socket: WebSocket,
+    ) {
+        let (sink, mut stream) = socket.split();
+        let mut this = Self {
+            seat: Seat::sit(&gateway, person.tenant()),
+            gateway,
+            person,
+            trace,
+            speech,
+            session: query.session.clone().filter(|s| !s.is_empty()),
+            sink,
+            unsaved: HashMap::new(),
+            in_flight: FuturesUnordered::new(),
+            heard: Instant::now(),
+        };
+        let end = this.live(query.after, &mut stream).await;
+        if let Err(End::Close(code, reason)) = end {
+            let frame = CloseFrame {
+                code,
+                reason: Utf8Bytes::from_static(reason),
+            };
+            let closing = this.sink.send(Message::Close(Some(frame)));
+            // The other side may be gone already.
+            let _ = tokio::time::timeout(Duration::from_secs(1), closing).await;
+        }
+        this.last_words().await;
+    }
+
+    /// What a person sent or wrote before the tab closed still counts.
+    async fn last_words(&mut self) {
+        let unsaved: Vec<_> = self.unsaved.drain().collect();
+        let finish = async {
+            while self.in_flight.next().await.is_some() {}
+            for (_, (card, draft)) in unsaved {
+                drafts::save(&self.gateway, &self.person, card, self.seat.number, draft).await;
+            }
+        };
+        if tokio::time::timeout(LAST_WORDS, finish).await.is_err() {
+            tracing::warn!(
+                "a connection's last messages were not judged in time; the inbox has them"
+            );
+        }
+    }
+
+    async fn live(
+        &mut self,
+        after: Option<u64>,
+        stream: &mut (impl futures::Stream<Item = Result<Message, axum::Error>> + Unpin),
+    ) -> Step {
+        let mut seen = after.unwrap_or(u64::MAX);
+        let mut snapshot = self.gateway.feed.snapshot(&self.person.viewer(), seen);
+        if self.speech == Speech::Studio {
+            self.send(&studio::hello(&self.gateway, &self.person, snapshot.seq))
+                .await?;
+        }
+        self.replay(&snapshot, true).await?;
+        seen = snapshot.seq;
+        let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + PING, PING);
+        let mut save = tokio::time::interval(Duration::from_secs(1));
+        save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = self.gateway.shutdown.cancelled() => {
+                    return Err(End::Close(close_code::AWAY, "the service is stopping; reconnect"));
+                }
+                frame = stream.next() => self.hear(frame).await?,
+                Some(done) = self.in_flight.next(), if !self.in_flight.is_empty() => {
+                    for object in done {
+                        self.send(&object).await?;
+                    }
+                }
+                news = snapshot.news.recv() => match news {
+                    Ok(news) => {
+                        if let News::Change(change) = &*news {
+                            if change.seq < seen {
+                                continue;
+                            }
+                            seen = change.seq;
+                        }
+                        self.tell(&news).await?;
+                    }
+                    Err(RecvError::Lagged(_)) => {
+                        // Too far behind to be told everything: told again what is the case now.
+                        snapshot = self.gateway.feed.snapshot(&self.person.viewer(), seen);
+                        self.replay(&snapshot, false).await?;
+                        seen = snapshot.seq;
+                    }
+                    Err(RecvError::Closed) => return Err(End::Close(close_code::AGAIN, "reconnect")),
+                },
+                _ = save.tick(), if !self.unsaved.is_empty() => self.save_drafts().await,
+                _ = ping.tick() => self.check_on_client().await?,
+            }
+        }
+    }
+
+    async fn check_on_client(&mut self) -> Step {
+        if self.heard.elapsed() > SILENCE {
+            return Err(End::Close(close_code::AGAIN, "no sign of life; reconnect"));
+        }
+        if recheck(&self.gateway, &self.person.0).is_some() {
+            return Err(End::Close(
+                close_code::POLICY,
+                "the credential no longer holds; sign in",
+            ));
+        }
+        self.send_message(Message::Ping(bytes::Bytes::new())).await
+    }
+
+    async fn send(&mut self, object: &Value) -> Step {
+        self.send_message(Message::Text(object.to_string().into()))
+            .await
+    }
+
+    async fn send_message(&mut self, message: Message) -> Step {
+        match tokio::time::timeout(SEND_TIMEOUT, self.sink.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(End::Gone),
+            Err(_) => Err(End::Close(
+                close_code::AGAIN,
+                "too slow to keep up; reconnect",
+            )),
+        }
+    }
+
+    /// Whether the socket was opened for this card's session, or for all.
+    fn wants(&self, card: &Card) -> bool {
+        self.session
+            .as_ref()
+            .is_none_or(|s| s == card.session.as_str())
+    }
+
+    async fn replay(&mut self, snapshot: &Snapshot, first: bool) -> Step {
+        for (seq, card) in &snapshot.resolved {
+            if let Some(object) = self.resolved(card, *seq).filter(|_| self.wants(card)) {
+                self.send(&object).await?;
+            }
+        }
+        let pending: Vec<_> = snapshot
+            .pending
+            .iter()
+            .filter(|c| self.wants(c))
+            .cloned()
+            .collect();
+        for card in &pending {
+            if let Some(object) = self.requested(card) {
+                self.send(&object).await?;
+            }
+        }
+        if self.speech == Speech::Interaction {
+            return Ok(());
+        }
+        if first {
+            for (card, stored) in drafts::own(&self.gateway, &self.person, &pending).await {
+                self.send(&drafts::own_event(&card, &stored.draft)).await?;
+            }
+        }
+        self.send(&studio::ready(snapshot.seq, &pending)).await
+    }
+
+    fn requested(&self, card: &Card) -> Option<Value> {
+        let asker = &card.clarification.asker_id;
+        let gone = self
+            .gateway
+            .presence
+            .disconnected(self.person.tenant(), asker);
+        match self.speech {
+            Speech::Studio => Some(crate::view::requested(card, self.gateway.now(), gone)),
+            Speech::Interaction => interaction::request(card),
+        }
+    }
+
+    fn resolved(&self, card: &Card, seq: u64) -> Option<Value> {
+        let outcome = card.clarification.outcome.as_ref()?;
+        match self.speech {
+            Speech::Studio => Some(crate::view::resolved(card, seq, outcome)),
+            Speech::Interaction => interaction::resolved(card, outcome),
+        }
+    }
+
+    async fn tell(&mut self, news: &News) -> Step {
+        let object = match news {
+            News::Change(Change { card, .. }) | News::Draft { card, .. }
+                if !self.person.viewer().sees(card) || !self.wants(card) =>
+            {
+                None
+            }
+            News::Change(change) => self.change(change),
+            News::Draft { socket, .. } if *socket == self.seat.number => None,
+            News::Draft { .. } if self.speech == Speech::Interaction => None,
+            News::Draft {
+                card,
+                person,
+                draft,
+                ..
+            } => {
+                let own = *person == self.person.0.credential.subject;
+                Some(if own {
+                    drafts::own_event(card, draft)
+                } else {
+                    drafts::writing_event(card, person)
+                })
+            }
+        };
+        match object {
+            Some(object) => self.send(&object).await,
+            None => Ok(()),
+        }
+    }
+
+    fn change(&self, change: &Change) -> Option<Value> {
+        use crate::projection::ChangeKind as Kind;
+        let (card, seq) = (&*change.card, change.seq);
+        match (change.kind, self.speech) {
+            (Kind::Requested, _) => self.requested(card),
+            (Kind::Resolved, _) => self.resolved(card, seq),
+            (Kind::Held, Speech::Studio) => Some(crate::view::held(card, seq, self.gateway.now())),
+            (Kind::Late, Speech::Studio) => Some(crate::view::late(card, seq)),
+            (Kind::Held | Kind::Late, Speech::Interaction) => None,
+        }
+    }
+
+    async fn hear(&mut self, frame: Option<Result<Message, axum::Error>>) -> Step {
+        self.heard = Instant::now();
+        match frame {
+            None | Some(Ok(Message::Close(_))) => Err(End::Gone),
+            Some(Err(_)) => Err(End::Close(
+                close_code::SIZE,
+                "frames are at most 256 KiB of text",
+            )),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+            Some(Ok(Message::Binary(_))) => {
+                self.refuse(WireError::new(
+                    ErrorCode::InvalidRequest,
+                    "frames are JSON text",
+                ))
+                .await
+            }
+            Some(Ok(Message::Text(text))) => {
+                if self
+                    .gateway
+                    .pace
+                    .take(&self.person.0.credential.id)
+                    .is_err()
+                {
+                    let message = "too many messages; this one was not sent; try again in a moment";
+                    return self
+                        .refuse(WireError::new(ErrorCode::RateLimited, message))
+                        .await;
+                }
+                match (serde_json::from_str::<Value>(&text), self.speech) {
+                    (Ok(object), Speech::Studio) => self.hear_studio(object).await,
+                    (Ok(object), Speech::Interaction) => self.hear_interaction(object).await,
+                    (Err(_), _) => {
+                        let message = "the frame is not JSON; nothing was done";
+                        self.refuse(WireError::new(ErrorCode::InvalidRequest, message))
+                            .await
+                    }
+                }
+            }
+        }
+    }
+
+    async fn refuse(&mut self, error: WireError) -> Step {
+        let object = match self.speech {
+            Speech::Studio => studio::error(&error),
+            Speech::Interaction => interaction::error(&error, None, None, false),
+        };
+        self.send(&object).await
+    }
+
+    /// Lets work go on beside the conversation; its objects are sent when it is done.
+    fn begin(&mut self, work: BoxFuture<'static, Done>) -> Result<(), WireError> {
+        if self.in_flight.len() >= MAX_IN_FLIGHT {
+            let message =
+                "too many messages wait for a verdict; this one was not sent; wait for one";
+            return Err(WireError::new(ErrorCode::RateLimited, message));
+        }
+        self.in_flight.push(work);
+        Ok(())
+    }
+
+    async fn save_drafts(&mut self) {
+        if !drafts::may_save(&self.gateway, &self.person) {
+            return;
+        }
+        for (_, (card, draft)) in std::mem::take(&mut self.unsaved) {
+            drafts::save(&self.gateway, &self.person, card, self.seat.number, draft).await;
+        }
+    }
+
+    async fn note_draft(&mut self, card: Arc<Card>, draft: Draft) -> Step {
+        if self.unsaved.len() >= MAX_DRAFTS && !self.unsaved.contains_key(&card.id()) {
+            let message =
+                "too many drafts at once; this one was not saved; it is still on your screen";
+            return self
+                .refuse(WireError::new(ErrorCode::RateLimited, message))
+                .await;
+        }
+        self.unsaved.insert(card.id(), (card, draft));
+        self.save_drafts().await;
+        Ok(())
+    }
+}
+
+/// Whether the author was told that the clarification is over.
+fn is_over(judged: &Judged) -> bool {
+    use askbus_wire::messages::InboxReply as Reply;
+    matches!(
+        judged,
+        Judged::Reply(Reply::Conflict { .. } | Reply::Late { .. })
+    )
+}

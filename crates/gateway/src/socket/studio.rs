@@ -1,0 +1,262 @@
+//! The objects of E9, extended.
+
+use super::{Socket, Step, is_over};
+use crate::caller::Person;
+use crate::gateway::Gateway;
+use crate::lookup;
+use crate::projection::Card;
+use crate::reply::outcome_fields;
+use crate::submit::{self, Judged, Sent, explain};
+use askbus_domain::{Actor, AnswerEntry, Surface};
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::messages::{Draft, InboxReply};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// The first object: where the log stands and who is signed in.
+pub(super) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
+    let credential = &person.0.credential;
+    json!({
+        "event": "hello",
+        "seq": seq,
+        "you": credential.subject,
+        "role": credential.role,
+        "tenant": credential.tenant,
+        "profiles": credential.profiles,
+        "version": gateway.version,
+        "server_now": gateway.now().unix_millis(),
+    })
+}
+
+/// The end of a replay: exactly these wait; a card that is not among them is over.
+pub(super) fn ready(seq: u64, pending: &[Arc<Card>]) -> Value {
+    let ids: Vec<_> = pending.iter().map(|card| card.id()).collect();
+    json!({"event": "ready", "seq": seq, "pending": ids})
+}
+
+/// A frame that was not understood.
+pub(super) fn error(error: &WireError) -> Value {
+    json!({"event": "error", "ok": false, "error": error.message, "reason": error.code.as_str()})
+}
+
+#[derive(Debug, Deserialize)]
+struct Frame {
+    event: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    clarify_id: Option<String>,
+    session_id: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct DraftFrame {
+    #[serde(default)]
+    tab: String,
+    #[serde(default)]
+    answers: Vec<AnswerEntry>,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+fn malformed(what: &str) -> WireError {
+    WireError::new(
+        ErrorCode::InvalidRequest,
+        format!("{what}; nothing was done"),
+    )
+}
+
+impl Socket {
+    pub(super) async fn hear_studio(&mut self, object: Value) -> Step {
+        match self.studio_frame(object).await {
+            Ok(()) => Ok(()),
+            Err(Refused::Frame(error)) => self.refuse(error).await,
+            Err(Refused::Reply(object)) => self.send(&object).await,
+            Err(Refused::End(end)) => Err(end),
+        }
+    }
+
+    async fn studio_frame(&mut self, object: Value) -> Result<(), Refused> {
+        let frame: Frame = serde_json::from_value(object.clone())
+            .map_err(|_| malformed("the frame is not an object with event and clarify_id"))?;
+        let event = frame.event.or(frame.kind).unwrap_or_default();
+        if !["clarify.respond", "clarify.hold", "clarify.draft"].contains(&event.as_str()) {
+            return Err(
+                malformed("event must be clarify.respond, clarify.hold or clarify.draft").into(),
+            );
+        }
+        let Some(id) = frame.clarify_id else {
+            return Err(malformed("clarify_id is required").into());
+        };
+        let found = lookup::find(&self.gateway, &self.person.viewer(), &id).await;
+        let named = frame.session_id.filter(|s| !s.is_empty());
+        let card = match found {
+            Ok(card) if named.as_ref().is_none_or(|s| s == card.session.as_str()) => card,
+            Ok(_) => {
+                let unknown = askbus_domain::Rejection::UnknownClarification.into();
+                return Err(Refused::Reply(not_resolved(
+                    &id,
+                    named.as_deref(),
+                    &unknown,
+                    false,
+                )));
+            }
+            Err(error) => {
+                return Err(Refused::Reply(not_resolved(
+                    &id,
+                    named.as_deref(),
+                    &error,
+                    false,
+                )));
+            }
+        };
+        match event.as_str() {
+            "clarify.respond" => self.respond(card, object),
+            "clarify.hold" => self.hold(card),
+            _ => {
+                let draft: DraftFrame = serde_json::from_value(object)
+                    .map_err(|_| malformed("a draft has tab, answers and text"))?;
+                let draft = Draft {
+                    tab: draft.tab.chars().take(100).collect(),
+                    answers: draft.answers,
+                    text: draft.text,
+                };
+                self.note_draft(card, draft).await.map_err(Refused::End)
+            }
+        }
+    }
+
+    fn respond(&mut self, card: Arc<Card>, object: Value) -> Result<(), Refused> {
+        let sent: Sent = serde_json::from_value(object).map_err(|_| {
+            malformed("clarify.respond takes response, or action and answers; what you wrote was not sent")
+        })?;
+        let surface = match sent.surface {
+            Some(Surface::Terminal) => Surface::Terminal,
+            _ => Surface::Web,
+        };
+        let actor = Actor {
+            person: self.person.0.credential.subject.clone(),
+            surface,
+        };
+        let response = sent.into_response(&card, actor)?;
+        let answer_id = response.answer_id.clone();
+        let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
+        let trace = self.trace.clone();
+        // The draft is what was just sent; saving it after the answer would bring it back.
+        self.unsaved.remove(&card.id());
+        let work = async move {
+            let judged = submit::respond(&gateway, &person, &card, response, trace.as_str()).await;
+            let mut reply = match judged {
+                Ok(judged) => verdict(&card, judged),
+                Err(error) => not_resolved(
+                    &card.id().to_string(),
+                    Some(card.session.as_str()),
+                    &error,
+                    false,
+                ),
+            };
+            if let Value::Object(fields) = &mut reply {
+                fields.insert("answer_id".to_owned(), json!(answer_id));
+                fields.insert("run_id".to_owned(), json!(card.run));
+            }
+            vec![reply]
+        };
+        Ok(self.begin(Box::pin(work))?)
+    }
+
+    fn hold(&mut self, card: Arc<Card>) -> Result<(), Refused> {
+        let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
+        let trace = self.trace.clone();
+        let work = async move {
+            let judged = submit::hold(&gateway, &person, &card, Surface::Web, trace.as_str()).await;
+            match judged {
+                // Everybody hears of the hold from the log, its author too.
+                Ok(Judged::Unjudged | Judged::Reply(InboxReply::Held)) => Vec::new(),
+                Ok(judged) => vec![verdict(&card, judged)],
+                Err(error) => {
+                    vec![not_resolved(
+                        &card.id().to_string(),
+                        Some(card.session.as_str()),
+                        &error,
+                        false,
+                    )]
+                }
+            }
+        };
+        Ok(self.begin(Box::pin(work))?)
+    }
+}
+
+/// What stops a frame.
+enum Refused {
+    /// An `error` object.
+    Frame(WireError),
+    /// An object of its own.
+    Reply(Value),
+    /// The connection.
+    End(super::End),
+}
+
+impl From<WireError> for Refused {
+    fn from(error: WireError) -> Self {
+        Refused::Frame(error)
+    }
+}
+
+/// `clarify.resolved` with `resolved:false`, to the author alone.
+fn not_resolved(id: &str, session: Option<&str>, error: &WireError, stale: bool) -> Value {
+    let mut object = json!({
+        "event": "clarify.resolved",
+        "session_id": session,
+        "clarify_id": id,
+        "resolved": false,
+        "error": error.message,
+        "reason": error.code.as_str(),
+        "kept": true,
+    });
+    if stale && let Value::Object(fields) = &mut object {
+        fields.insert("stale".to_owned(), true.into());
+    }
+    object
+}
+
+/// The reply to the author.
+fn verdict(card: &Card, judged: Judged) -> Value {
+    let (id, session) = (card.id().to_string(), card.session.as_str());
+    let mut object = Map::new();
+    if is_over(&judged) {
+        object.insert("stale".to_owned(), true.into());
+    }
+    let extra = match judged {
+        Judged::Unjudged | Judged::Reply(InboxReply::Held) => {
+            json!({"event": "clarify.sent", "session_id": session, "clarify_id": id})
+        }
+        Judged::Reply(InboxReply::Settled { outcome }) => {
+            object.extend(outcome_fields(&outcome));
+            json!({"event": "clarify.resolved", "session_id": session, "clarify_id": id,
+                "resolved": true, "verdict": "settled"})
+        }
+        Judged::Reply(InboxReply::Conflict { outcome }) => json!({
+            "event": "clarify.resolved", "session_id": session, "clarify_id": id,
+            "resolved": false, "verdict": "conflict", "error": explain(&outcome),
+            "reason": outcome.reason, "decided_by": outcome.decided_by(), "actor": outcome.actor,
+            "outcome": outcome_fields(&outcome), "kept": true,
+        }),
+        Judged::Reply(InboxReply::Late { outcome }) => json!({
+            "event": "clarify.resolved", "session_id": session, "clarify_id": id,
+            "resolved": false, "verdict": "late", "error": explain(&outcome),
+            "reason": outcome.reason, "decided_by": outcome.decided_by(), "actor": outcome.actor,
+            "outcome": outcome_fields(&outcome), "kept": true,
+        }),
+        Judged::Reply(InboxReply::Refused { reason, error }) => json!({
+            "event": "clarify.resolved", "session_id": session, "clarify_id": id,
+            "resolved": false, "verdict": "refused",
+            "error": format!("{error}; the question still waits and what you wrote is kept as your draft"),
+            "reason": reason, "kept": true,
+        }),
+    };
+    if let Value::Object(fields) = extra {
+        object.extend(fields);
+    }
+    object.into()
+}

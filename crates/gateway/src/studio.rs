@@ -1,0 +1,216 @@
+//! The blocking route of hosts (E5–E7): one call asks and waits for the outcome. It is passed on to
+//! session-binding, which judges everything about it.
+
+use crate::caller::Asker;
+use crate::gateway::Gateway;
+use crate::passthrough::unreachable;
+use crate::reply::{Refusal, ok, read_body};
+use crate::trace::Trace;
+use askbus_domain::{Dialect, Outcome, QuestionAnswer, Reason};
+use askbus_wire::client::{Bearer, Client};
+use askbus_wire::convert;
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::headers::TRACEPARENT;
+use askbus_wire::proto::{self, attach_event};
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::response::Response;
+use http::Request;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tonic::Streaming;
+
+/// How long the caller's transport waits (E13: 330 s), less the way back.
+const CALL_LIMIT_MS: u64 = 320_000;
+/// Attaching and asking answer within this.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// The whole call ends within this, whatever happened to the attachment.
+const WHOLE_TIMEOUT: Duration = Duration::from_secs(330);
+/// Between attempts to attach again.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// `POST /api/studio/clarifications/request`.
+pub(crate) async fn request(
+    State(gateway): State<Arc<Gateway>>,
+    Asker(caller): Asker,
+    Extension(trace): Extension<Trace>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let profile = parts
+        .headers
+        .get("x-hermes-profile")
+        .and_then(|v| v.to_str().ok());
+    let profile = profile.unwrap_or_default().trim().to_owned();
+    let body = read_body(body).await?;
+    let invalid = |what: &str| {
+        Refusal::new(
+            ErrorCode::InvalidRequest,
+            format!("{what}; nobody was asked"),
+        )
+    };
+    let arguments: Value =
+        serde_json::from_slice(&body).map_err(|_| invalid("the body is not JSON"))?;
+    let object = arguments
+        .as_object()
+        .ok_or_else(|| invalid("the body must be a JSON object"))?;
+    let context_id = match object.get("context_id") {
+        Some(Value::String(text)) if !text.trim().is_empty() => text.trim().to_owned(),
+        Some(Value::String(_)) | None => return Err(invalid("context_id is required")),
+        Some(_) => return Err(invalid("context_id must be a string")),
+    };
+    let arguments_json =
+        String::from_utf8(body.to_vec()).map_err(|_| invalid("the body is not UTF-8"))?;
+    let call = Call {
+        client: Client::over(gateway.session_binding.clone(), Bearer::new(&caller.token)?),
+        // An attachment of its own: when the caller leaves, this future is dropped, the attachment
+        // with it, and the lease of the question runs out (E11).
+        asker_id: format!("http-{}", uuid::Uuid::new_v4()),
+        trace,
+    };
+    let ask = proto::AskRequest {
+        ask_id: uuid::Uuid::new_v4().to_string(),
+        context_id,
+        profile,
+        asker_id: call.asker_id.clone(),
+        dialect: Dialect::Studio.as_str().to_owned(),
+        input: Some(proto::ask_request::Input::ArgumentsJson(arguments_json)),
+        call_limit_ms: Some(CALL_LIMIT_MS),
+        ..proto::AskRequest::default()
+    };
+    tokio::select! {
+        () = gateway.shutdown.cancelled() => {
+            let message = "the service is stopping; what was asked waits for its lease; ask again";
+            Err(Refusal::new(ErrorCode::Unavailable, message))
+        }
+        settled = tokio::time::timeout(WHOLE_TIMEOUT, call.run(ask)) => {
+            let (clarify_id, outcome) = settled.map_err(|_| Refusal(unreachable()))??;
+            Ok(ok(&result(&clarify_id, &outcome)))
+        }
+    }
+}
+
+/// E7's result.
+fn result(clarify_id: &str, outcome: &Outcome) -> Value {
+    let response = match outcome.reason {
+        Reason::Response => outcome.answers.first().map(QuestionAnswer::as_text),
+        Reason::AskBack => outcome.text.clone(),
+        _ => None,
+    };
+    json!({
+        "ok": true,
+        "clarify_id": clarify_id,
+        "response": response.unwrap_or_default(),
+        "reason": outcome.reason.studio_word(),
+    })
+}
+
+struct Call {
+    client: Client,
+    asker_id: String,
+    trace: Trace,
+}
+
+type Events = Streaming<proto::AttachEvent>;
+
+impl Call {
+    fn message<T>(&self, message: T) -> tonic::Request<T> {
+        let mut request = tonic::Request::new(message);
+        if let Ok(value) = self.trace.as_str().parse() {
+            request.metadata_mut().insert(TRACEPARENT, value);
+        }
+        request
+    }
+
+    async fn run(self, ask: proto::AskRequest) -> Result<(String, Outcome), WireError> {
+        let mut events = self.attach(Vec::new()).await?;
+        let mut clarify = self.client.clarify.clone();
+        let asked = within(clarify.ask(self.message(ask))).await?;
+        let id = asked.into_inner().clarify_id;
+        loop {
+            match self.outcome_of(&id, &mut events).await? {
+                Some(outcome) => return Ok((id, outcome)),
+                // An attachment can end at any time; the question goes on.
+                None => events = self.attach_again(&id).await,
+            }
+        }
+    }
+
+    /// Opens the attachment and waits until session-binding knows it.
+    async fn attach(&self, open_clarify_ids: Vec<String>) -> Result<Events, WireError> {
+        let request = proto::AttachRequest {
+            asker_id: self.asker_id.clone(),
+            open_clarify_ids,
+        };
+        let mut clarify = self.client.clarify.clone();
+        let mut events = within(clarify.attach(self.message(request)))
+            .await?
+            .into_inner();
+        match within(events.message()).await? {
+            Some(proto::AttachEvent {
+                event: Some(attach_event::Event::Attached(_)),
+            }) => Ok(events),
+            _ => Err(unreachable()),
+        }
+    }
+
+    async fn attach_again(&self, id: &str) -> Events {
+        loop {
+            tokio::time::sleep(RETRY).await;
+            match self.attach(vec![id.to_owned()]).await {
+                Ok(events) => return events,
+                Err(error) => tracing::debug!(%error, "attaching again"),
+            }
+        }
+    }
+
+    /// The outcome when it comes; none when the attachment ends first.
+    async fn outcome_of(
+        &self,
+        id: &str,
+        events: &mut Events,
+    ) -> Result<Option<Outcome>, WireError> {
+        loop {
+            match events.message().await {
+                Ok(Some(proto::AttachEvent {
+                    event: Some(attach_event::Event::Resolved(c)),
+                })) if c.clarify_id == id => {
+                    let outcome = c.outcome.as_ref().and_then(convert::outcome);
+                    let unreadable = || {
+                        WireError::new(
+                            ErrorCode::UpgradeNeeded,
+                            "the outcome cannot be read by this version; upgrade the gateway",
+                        )
+                    };
+                    return outcome.map(Some).ok_or_else(unreadable);
+                }
+                Ok(Some(proto::AttachEvent {
+                    event: Some(attach_event::Event::UnknownClarifyId(unknown)),
+                })) if unknown == id => {
+                    return Err(WireError::from(
+                        askbus_domain::Rejection::UnknownClarification,
+                    ));
+                }
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return Ok(None),
+            }
+        }
+    }
+}
+
+/// A call's answer, or an error in our words; session-binding gets ten seconds.
+async fn within<T>(call: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, WireError> {
+    match tokio::time::timeout(CALL_TIMEOUT, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(status)) => {
+            let error = WireError::from_status(&status);
+            Err(if error.code == ErrorCode::Unavailable {
+                unreachable()
+            } else {
+                error
+            })
+        }
+        Err(_) => Err(unreachable()),
+    }
+}

@@ -1,0 +1,253 @@
+//! From a person to the inbox and back: what they sent is stored before anybody judges it, and what
+//! session-binding made of it is told.
+
+use crate::caller::Person;
+use crate::gateway::Gateway;
+use crate::projection::Card;
+use crate::{drafts, lookup};
+use askbus_domain::{
+    Actor, AnswerAction, AnswerEntry, AnswerId, DecidedBy, Outcome, Response, SCHEMA, Surface,
+    verdict,
+};
+use askbus_ledger::{LedgerError, Submission};
+use askbus_wire::convert::surface_word;
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::messages::{Draft, InboxBody, InboxMessage, InboxReply};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the author waits for the verdict before the log is read instead.
+const VERDICT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// An answer as surfaces send it; E9's `response` alone is enough.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Sent {
+    #[serde(default)]
+    answer_id: Option<String>,
+    #[serde(default)]
+    action: Option<AnswerAction>,
+    #[serde(default)]
+    answers: Option<Vec<AnswerEntry>>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    response: Option<String>,
+    #[serde(default)]
+    pub surface: Option<Surface>,
+}
+
+impl Sent {
+    /// A plain text, as one-question dialects send it.
+    pub(crate) fn plain(response: Option<String>) -> Self {
+        Self {
+            response,
+            ..Self::default()
+        }
+    }
+
+    /// What goes into the inbox. The answer id is made here where none is sent.
+    pub(crate) fn into_response(self, card: &Card, actor: Actor) -> Result<Response, WireError> {
+        let answer_id = match self.answer_id.filter(|id| !id.is_empty()) {
+            Some(id) => AnswerId::new(id),
+            None => AnswerId::new(uuid::Uuid::new_v4().to_string()),
+        }
+        .map_err(|e| {
+            WireError::new(
+                ErrorCode::InvalidRequest,
+                format!("{e}; nothing was sent; shorten it"),
+            )
+        })?;
+        let action = self.action.unwrap_or(AnswerAction::Answer);
+        let (answers, text) = match (self.answers, action) {
+            (Some(answers), _) => (answers, self.text.or(self.response)),
+            (None, AnswerAction::Answer) => {
+                let entry = self
+                    .response
+                    .as_deref()
+                    .and_then(|text| plain_entry(card, text));
+                (entry.into_iter().collect(), self.text)
+            }
+            (None, _) => (Vec::new(), self.text.or(self.response)),
+        };
+        Ok(Response {
+            answer_id,
+            actor,
+            action,
+            answers,
+            text,
+        })
+    }
+}
+
+/// A plain text as an answer (E9, E10): blank is none; the exact label of one option chooses it;
+/// anything else is the person's own words.
+fn plain_entry(card: &Card, text: &str) -> Option<AnswerEntry> {
+    if text.trim().is_empty() {
+        return None;
+    }
+    let questions = &card.clarification.questions;
+    let mut matching = questions
+        .first()
+        .options
+        .iter()
+        .filter(|o| o.label == text.trim());
+    let chosen = match (matching.next(), matching.next()) {
+        // Of two options with one label neither was named.
+        (Some(option), None) if questions.len() == 1 => Some(option.id.clone()),
+        _ => None,
+    };
+    let own = chosen.is_none().then(|| text.to_owned());
+    Some(AnswerEntry {
+        option_ids: chosen.into_iter().collect(),
+        text: own,
+        ..AnswerEntry::default()
+    })
+}
+
+/// What became of a message.
+#[derive(Debug)]
+pub(crate) enum Judged {
+    /// It was judged.
+    Reply(InboxReply),
+    /// It is stored and not judged yet.
+    Unjudged,
+}
+
+/// Sends an answer. The submission goes on when the caller leaves: what a person sent before
+/// closing the tab counts.
+pub(crate) async fn respond(
+    gateway: &Arc<Gateway>,
+    person: &Person,
+    card: &Arc<Card>,
+    response: Response,
+    trace: &str,
+) -> Result<Judged, WireError> {
+    let draft = Draft {
+        tab: response.answer_id.to_string(),
+        answers: response.answers.clone(),
+        text: response.text.clone(),
+    };
+    let judged = send(gateway, person, card, InboxBody::Respond(response), trace).await?;
+    if let Judged::Reply(InboxReply::Refused { .. }) = &judged {
+        // A client that clears its input field must not be the only one to hold these words.
+        drafts::keep(gateway, person, card, &draft).await;
+    }
+    Ok(judged)
+}
+
+/// Stops the countdown.
+pub(crate) async fn hold(
+    gateway: &Arc<Gateway>,
+    person: &Person,
+    card: &Arc<Card>,
+    surface: Surface,
+    trace: &str,
+) -> Result<Judged, WireError> {
+    let actor = Actor {
+        person: person.0.credential.subject.clone(),
+        surface,
+    };
+    send(gateway, person, card, InboxBody::Hold { actor }, trace).await
+}
+
+async fn send(
+    gateway: &Arc<Gateway>,
+    person: &Person,
+    card: &Arc<Card>,
+    body: InboxBody,
+    trace: &str,
+) -> Result<Judged, WireError> {
+    let submission = Submission {
+        tenant: person.tenant().clone(),
+        session: card.session.clone(),
+        clarify_id: card.id(),
+        message: InboxMessage {
+            schema: SCHEMA,
+            requested_seq: card.requested_seq,
+            body,
+        },
+        trace: Some(trace.to_owned()),
+    };
+    let (gateway, person, card) = (Arc::clone(gateway), person.clone(), Arc::clone(card));
+    let tasks = gateway.tasks.clone();
+    let sending = tasks.spawn(async move {
+        let message = submission.message.clone();
+        let submitted = gateway
+            .bus
+            .inbox
+            .submit(submission)
+            .await
+            .map_err(not_sent)?;
+        match tokio::time::timeout(VERDICT_TIMEOUT, submitted.reply).await {
+            Ok(Ok(reply)) => Ok(Judged::Reply(reply)),
+            Ok(Err(_)) | Err(_) => Ok(read_verdict(&gateway, &person, &card, &message.body).await),
+        }
+    });
+    sending.await.unwrap_or_else(|_| {
+        let message = "whether it was sent is not known; it is kept here, send it again";
+        Err(WireError::new(ErrorCode::Internal, message))
+    })
+}
+
+fn not_sent(error: LedgerError) -> WireError {
+    match error {
+        LedgerError::TooLarge(what) => {
+            let message = format!("{what}; it was not sent and is kept here; shorten it");
+            WireError::new(ErrorCode::TooLarge, message)
+        }
+        LedgerError::Full => {
+            let message = "the inbox is full; it was not sent and is kept here; try again later";
+            WireError::new(ErrorCode::Full, message)
+        }
+        LedgerError::Unavailable(_) | LedgerError::Misconfigured(_) => {
+            tracing::warn!(%error, "an answer could not be stored");
+            let message =
+                "the inbox cannot be reached; it was not sent and is kept here; try again";
+            WireError::new(ErrorCode::Unavailable, message)
+        }
+    }
+}
+
+/// The verdict as the log has it, when nobody sent one.
+async fn read_verdict(
+    gateway: &Gateway,
+    person: &Person,
+    card: &Arc<Card>,
+    body: &InboxBody,
+) -> Judged {
+    let in_log = lookup::in_log(gateway, &person.viewer(), card.id()).await;
+    let Ok(Some(now)) = in_log else {
+        return Judged::Unjudged;
+    };
+    match body {
+        InboxBody::Respond(response) => match verdict(&now.clarification, response) {
+            Some(verdict) => Judged::Reply(verdict.into()),
+            None => Judged::Unjudged,
+        },
+        InboxBody::Hold { .. } => match &now.clarification.outcome {
+            Some(outcome) => Judged::Reply(InboxReply::Late {
+                outcome: Arc::clone(outcome),
+            }),
+            None if now.clarification.held_by.is_some() => Judged::Reply(InboxReply::Held),
+            None => Judged::Unjudged,
+        },
+    }
+}
+
+/// Why an answer did not settle the question, for its author: who or what did, and what was kept.
+pub(crate) fn explain(outcome: &Outcome) -> String {
+    let kept = "what you wrote is kept with the question";
+    match (outcome.decided_by(), &outcome.actor) {
+        (DecidedBy::Person, Some(actor)) => format!(
+            "{} settled this first ({}, {}); {kept}",
+            actor.person,
+            surface_word(actor.surface),
+            outcome.reason.as_str(),
+        ),
+        _ => format!(
+            "this had ended already ({}); {kept}",
+            outcome.reason.as_str()
+        ),
+    }
+}

@@ -1,0 +1,137 @@
+//! A card as JSON: for the HTTP routes and, in E9's words, for sockets.
+
+use crate::projection::Card;
+use crate::reply::outcome_fields;
+use askbus_domain::{Outcome, Timestamp};
+use serde_json::{Map, Value, json};
+
+fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// The object of `GET /api/clarifications`. `disconnected` is whether the asker is gone, when that
+/// is known.
+pub(crate) fn clarification(card: &Card, now: Timestamp, disconnected: Option<bool>) -> Value {
+    let c = &card.clarification;
+    let held = c.held_by.is_some();
+    let late: Vec<Value> = card
+        .late
+        .iter()
+        .map(|late| {
+            json!({
+                "answer_id": late.response.answer_id,
+                "actor": late.response.actor,
+                "action": late.response.action,
+                "answers": late.answers,
+                "text": late.response.text,
+                "stored_at": late.stored_at,
+            })
+        })
+        .collect();
+    let mut object = fields(json!({
+        "clarify_id": c.id,
+        "session_id": card.session,
+        "run_id": card.run,
+        "profile": card.profile,
+        "questions": *c.questions,
+        "dialect": c.dialect,
+        "asker": c.asker,
+        "requested_at": c.requested_at,
+        "deadline": c.clock.deadline.filter(|_| !held),
+        "cap": c.clock.cap,
+        "remaining_ms": c.clock.remaining(held, now),
+        "phase": c.clock.phase(c.requested_at, held, now),
+        "held": held,
+        "held_by": c.held_by,
+        "status": if c.is_pending() { "pending" } else { "settled" },
+        "late": late,
+        "disconnected": disconnected.filter(|_| c.is_pending()),
+    }));
+    match &c.outcome {
+        Some(outcome) => object.extend(outcome_fields(outcome)),
+        None => object.extend(fields(json!({
+            "reason": null, "decided_by": null, "actor": null, "cause": null, "answers": [],
+            "partial": [], "unanswered": [], "assumptions": [], "text": null, "resolved_at": null,
+        }))),
+    }
+    object.into()
+}
+
+/// `clarify.requested` (E9, E12). The two timeouts are E9's own: until the question settles by
+/// itself, hold considered, for clients that know nothing of holds.
+pub(crate) fn requested(card: &Card, now: Timestamp, disconnected: Option<bool>) -> Value {
+    let c = &card.clarification;
+    let held = c.held_by.is_some();
+    let first = c.questions.first();
+    let choices: Vec<&str> = first.options.iter().map(|o| o.label.as_str()).collect();
+    json!({
+        "event": "clarify.requested",
+        "seq": card.requested_seq,
+        "session_id": card.session,
+        "run_id": card.run,
+        "clarify_id": c.id,
+        "question": first.question,
+        "choices": choices,
+        "timeout_ms": c.requested_at.until(c.expires_at()),
+        "remaining_timeout_ms": now.until(c.expires_at()),
+        "requested_at": c.requested_at.unix_millis(),
+        "questions": *c.questions,
+        "deadline": c.clock.deadline.filter(|_| !held).map(Timestamp::unix_millis),
+        "cap": c.clock.cap.unix_millis(),
+        "grace_ms": c.clock.grace,
+        "held": held,
+        "held_by": c.held_by,
+        "asker": c.asker,
+        "dialect": c.dialect,
+        "profile": card.profile,
+        "disconnected": disconnected,
+        "server_now": now.unix_millis(),
+    })
+}
+
+/// `clarify.resolved` as everybody hears it.
+pub(crate) fn resolved(card: &Card, seq: u64, outcome: &Outcome) -> Value {
+    let mut object = fields(json!({
+        "event": "clarify.resolved",
+        "seq": seq,
+        "run_id": card.run,
+        "session_id": card.session,
+        "clarify_id": card.id(),
+        "resolved": true,
+    }));
+    object.extend(outcome_fields(outcome));
+    object.into()
+}
+
+/// `clarify.held`.
+pub(crate) fn held(card: &Card, seq: u64, now: Timestamp) -> Value {
+    let c = &card.clarification;
+    json!({
+        "event": "clarify.held",
+        "seq": seq,
+        "session_id": card.session,
+        "clarify_id": c.id,
+        "actor": c.held_by,
+        "cap": c.clock.cap.unix_millis(),
+        "remaining_timeout_ms": now.until(c.expires_at()),
+        "server_now": now.unix_millis(),
+    })
+}
+
+/// `clarify.late`: an answer that came after the end, as everybody hears it.
+pub(crate) fn late(card: &Card, seq: u64) -> Value {
+    let late = card.late.last();
+    json!({
+        "event": "clarify.late",
+        "seq": seq,
+        "session_id": card.session,
+        "clarify_id": card.id(),
+        "actor": late.map(|l| &l.response.actor),
+        "answers": late.map(|l| &l.answers),
+        "text": late.and_then(|l| l.response.text.as_ref()),
+        "stored_at": late.map(|l| l.stored_at),
+    })
+}
