@@ -27,8 +27,9 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
     options.info.client = format!("askbus ask {}", env!("CARGO_PKG_VERSION"));
     let asker = Asker::new(options);
     let call = AskCall::new(Dialect::Ask, arguments(args));
+    let silent = asker::silent();
     let settled = tokio::select! {
-        settled = asker.settle(&call, &asker::silent()) => settled,
+        settled = asker.settle(&call, &silent) => settled,
         () = shutdown.cancelled() => {
             asker.close().await;
             return Ok(ExitCode::from(status(Reason::Cancelled)));

@@ -93,7 +93,7 @@ fn defaults() -> Config {
 }
 
 /// Flags that name a setting.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 struct Flags {
     #[serde(skip_serializing_if = "Option::is_none")]
     home: Option<PathBuf>,

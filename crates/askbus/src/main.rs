@@ -21,7 +21,7 @@ mod signals;
 mod turn;
 mod up;
 
-use cli::{Cli, Command};
+use cli::Command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
