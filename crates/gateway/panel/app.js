@@ -65,6 +65,7 @@ const actions = {
       text: content.text.trim() === '' ? null : content.text,
     };
     outbox.put(entry.request, submission);
+    drafts.hush(clarify_id);
     change(() => delivery.send(submission));
   },
   hold: ({ request }) => {

@@ -151,6 +151,11 @@ export class Drafts {
     return [...found.values()];
   }
 
+  /** It is being sent as an answer: the server needs no draft of it any more. @param {string} id */
+  hush(id) {
+    this.#unsent.delete(id);
+  }
+
   /** Forgets every tab's draft of a question. @param {string} id */
   drop(id) {
     this.#unsent.delete(id);
