@@ -6,6 +6,8 @@ mod append;
 mod bus;
 mod drafts;
 pub mod embedded;
+#[cfg(feature = "hostile")]
+pub mod hostile;
 pub mod jetstream;
 mod message_id;
 mod traits;

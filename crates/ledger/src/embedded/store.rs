@@ -3,6 +3,7 @@
 use crate::LedgerError;
 use redb::{Builder, Database, DatabaseError, Durability, ReadableDatabase, TableDefinition};
 use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
@@ -123,7 +124,10 @@ fn open_error(path: &Path, error: &DatabaseError) -> LedgerError {
         DatabaseError::DatabaseAlreadyOpen => {
             LedgerError::Unavailable(format!("{path} is in use by another process"))
         }
-        DatabaseError::Storage(redb::StorageError::Io(e)) => failed(format!("{path}: {e}")),
+        // Not a database at all is told apart from a disk that fails.
+        DatabaseError::Storage(redb::StorageError::Io(e)) if e.kind() != ErrorKind::InvalidData => {
+            failed(format!("{path}: {e}"))
+        }
         other => LedgerError::Misconfigured(format!("{path}: {other}")),
     }
 }

@@ -1,0 +1,83 @@
+//! Drafts and heartbeats of the hostile bus.
+
+use super::{Shared, lock, now};
+use crate::{Alive, Drafts, LedgerError, StoredDraft};
+use askbus_domain::{ClarifyId, PersonId, SessionId, TenantId};
+use askbus_wire::messages::{Draft, Heartbeat};
+use askbus_wire::subject;
+use async_trait::async_trait;
+use std::sync::Arc;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+
+const CAPACITY: usize = 256;
+
+pub(super) struct HostileDrafts(pub Arc<Shared>);
+
+#[async_trait]
+impl Drafts for HostileDrafts {
+    async fn put(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+        person: &PersonId,
+        draft: &Draft,
+    ) -> Result<(), LedgerError> {
+        let payload = crate::drafts::encode(draft)?;
+        self.0.maybe_unavailable(self.0.faults.unavailable)?;
+        let key = subject::draft(tenant, session, id, person);
+        lock(&self.0.drafts).insert(key, (now(), payload));
+        self.0.maybe_unavailable(self.0.faults.lost_ack)
+    }
+
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+    ) -> Result<Vec<StoredDraft>, LedgerError> {
+        self.0.maybe_unavailable(self.0.faults.failed_read)?;
+        let mut prefix = subject::draft_clarification(tenant, session, id);
+        prefix.pop();
+        let drafts = lock(&self.0.drafts);
+        let of_it = drafts.iter().filter(|(key, _)| key.starts_with(&prefix));
+        Ok(of_it
+            .filter_map(|(key, (at, p))| crate::drafts::decode(key, p, *at))
+            .collect())
+    }
+}
+
+pub(super) struct HostileAlive(pub Arc<Shared>);
+
+#[async_trait]
+impl Alive for HostileAlive {
+    async fn publish(&self, heartbeat: &Heartbeat) -> Result<(), LedgerError> {
+        self.0.maybe_unavailable(self.0.faults.unavailable)?;
+        // Fails only when nobody watches.
+        drop(self.0.alive.send(heartbeat.clone()));
+        Ok(())
+    }
+
+    async fn watch(&self) -> Result<mpsc::Receiver<Heartbeat>, LedgerError> {
+        let (out, heartbeats) = mpsc::channel(CAPACITY);
+        let mut published = self.0.alive.subscribe();
+        let shared = Arc::clone(&self.0);
+        self.0.tasks.spawn(async move {
+            loop {
+                let heartbeat = tokio::select! {
+                    () = shared.stop.cancelled() => return,
+                    () = out.closed() => return,
+                    heartbeat = published.recv() => heartbeat,
+                };
+                match heartbeat {
+                    Ok(_) if shared.strikes(shared.faults.lost_heartbeat) => {}
+                    Ok(heartbeat) => drop(out.try_send(heartbeat)),
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        });
+        Ok(heartbeats)
+    }
+}

@@ -1,0 +1,139 @@
+//! Commits and messages to try a bus with.
+
+use askbus_domain::{
+    Actor, AnswerAction, AnswerEntry, AnswerId, AskId, AskerId, AskerInfo, BeginId, ClarifyId,
+    Clock, Commit, CommitId, ContextId, Dialect, Event, Holder, LeaseName, Millis, PersonId,
+    ProfileId, Question, QuestionId, Questions, Response, RunId, SCHEMA, SessionId, Surface,
+    TURN_CAP, TenantId, Timestamp, Turn,
+};
+use askbus_ledger::Submission;
+use askbus_wire::messages::{Draft, InboxBody, InboxMessage};
+use std::sync::Arc;
+use uuid::Uuid;
+
+pub fn tenant(name: &str) -> TenantId {
+    TenantId::new(name).unwrap()
+}
+
+pub fn session(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+pub fn clarification() -> ClarifyId {
+    ClarifyId::from_uuid(Uuid::now_v7())
+}
+
+fn now() -> Timestamp {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    Timestamp::from_unix_millis(i64::try_from(since.as_millis()).unwrap())
+}
+
+fn commit(tenant: &TenantId, session: &SessionId, event: Event) -> Commit {
+    Commit {
+        schema: SCHEMA,
+        commit_id: CommitId::from_uuid(Uuid::now_v7()),
+        tenant: tenant.clone(),
+        session_id: session.clone(),
+        at: now(),
+        events: vec![event],
+    }
+}
+
+pub fn begun(tenant: &TenantId, session: &SessionId) -> Commit {
+    let lease = LeaseName::new("lease").unwrap();
+    let turn = Turn {
+        context_id: ContextId::from_uuid(Uuid::now_v7()),
+        begin_id: BeginId::new("b1").unwrap(),
+        run_id: RunId::new("r1").unwrap(),
+        profile: ProfileId::new("default").unwrap(),
+        holder: Holder::Lease {
+            name: lease,
+            ttl: Millis(15_000),
+        },
+        begun_at: now(),
+    };
+    commit(tenant, session, Event::Begun { turn })
+}
+
+pub fn requested(tenant: &TenantId, session: &SessionId, id: ClarifyId) -> Commit {
+    let question = Question {
+        id: QuestionId::new("q1").unwrap(),
+        header: String::new(),
+        question: "Which database? 哪个数据库？".into(),
+        multi_select: false,
+        options: Vec::new(),
+        recommended: None,
+    };
+    let event = Event::Requested {
+        clarify_id: id,
+        ask_id: AskId::new(id.to_string()).unwrap(),
+        context_id: ContextId::from_uuid(Uuid::now_v7()),
+        asker_id: AskerId::new("asker").unwrap(),
+        asker_ttl: Millis(15_000),
+        asker: AskerInfo::default(),
+        dialect: Dialect::Ask,
+        questions: Arc::new(Questions::new(vec![question]).unwrap()),
+        clock: Clock::start(now(), None, None, now().plus(TURN_CAP)),
+        requested_at: now(),
+    };
+    commit(tenant, session, event)
+}
+
+pub fn held(tenant: &TenantId, session: &SessionId) -> Commit {
+    commit(
+        tenant,
+        session,
+        Event::Held {
+            clarify_id: clarification(),
+            actor: actor("ana"),
+        },
+    )
+}
+
+pub fn actor(person: &str) -> Actor {
+    Actor {
+        person: PersonId::new(person).unwrap(),
+        surface: Surface::Web,
+    }
+}
+
+pub fn answer(
+    tenant: &TenantId,
+    session: &SessionId,
+    id: ClarifyId,
+    person: &str,
+    answer_id: &str,
+) -> Submission {
+    let entry = AnswerEntry {
+        text: Some("Postgres".into()),
+        ..AnswerEntry::default()
+    };
+    let response = Response {
+        answer_id: AnswerId::new(answer_id).unwrap(),
+        actor: actor(person),
+        action: AnswerAction::Answer,
+        answers: vec![entry],
+        text: None,
+    };
+    Submission {
+        tenant: tenant.clone(),
+        session: session.clone(),
+        clarify_id: id,
+        message: InboxMessage {
+            schema: SCHEMA,
+            requested_seq: 1,
+            body: InboxBody::Respond(response),
+        },
+        trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+    }
+}
+
+pub fn draft(text: &str) -> Draft {
+    Draft {
+        tab: "tab".into(),
+        answers: Vec::new(),
+        text: Some(text.into()),
+    }
+}

@@ -1,0 +1,209 @@
+//! The embedded bus against the suite, and what only a file can do.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+#[allow(dead_code, unused_imports, unused_macros)]
+mod conformance;
+
+use askbus_ledger::embedded::{self, EmbeddedHandle, EmbeddedOptions};
+use askbus_ledger::{AppendError, Bus, LedgerError, append};
+use conformance::samples::{answer, begun, clarification, draft, held, requested, session, tenant};
+use conformance::{next, reached, run_on, seqs, submit, tail_until, within, write};
+use tempfile::TempDir;
+
+struct Fixture {
+    left: Bus,
+    right: Bus,
+    handle: EmbeddedHandle,
+    _dir: TempDir,
+}
+
+impl Fixture {
+    async fn close(self) {
+        self.handle.close().await;
+    }
+}
+
+#[allow(clippy::unused_async)]
+async fn open() -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let (bus, handle) = embedded::open(dir.path()).unwrap();
+    Fixture {
+        left: bus.clone(),
+        right: bus,
+        handle,
+        _dir: dir,
+    }
+}
+
+run_on!(open);
+
+// contract: D4
+#[tokio::test]
+async fn everything_is_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let (t, s, id) = (tenant("acme"), session("会话.1"), clarification());
+    let (bus, handle) = embedded::open(dir.path()).unwrap();
+    let mut last = write(&bus, &begun(&t, &s), 0).await.unwrap();
+    let ask = requested(&t, &s, id);
+    last = write(&bus, &ask, last).await.unwrap();
+    for _ in 0..600 {
+        last = write(&bus, &held(&t, &s), last).await.unwrap();
+    }
+    submit(&bus, &answer(&t, &s, id, "ana", "judged")).await;
+    submit(&bus, &answer(&t, &s, id, "ben", "taken")).await;
+    let mut taker = bus.inbox.take(&t).await.unwrap();
+    let (judged, taken) = (next(&mut taker).await, next(&mut taker).await);
+    judged.acker.ack().await.unwrap();
+    let person = conformance::samples::actor("ana").person;
+    bus.drafts
+        .put(&t, &s, id, &person, &draft("Post"))
+        .await
+        .unwrap();
+    let before = tail_until(&bus, 1, last).await;
+    let mut cut = bus.ledger.tail(last + 1).await.unwrap();
+    handle.close().await;
+    assert!(within("the end of a tail", cut.recv()).await.is_none());
+    let refused = bus.ledger.append_once(&held(&t, &s), last, None).await;
+    assert!(matches!(
+        refused,
+        Err(AppendError::Ledger(LedgerError::Unavailable(_)))
+    ));
+    drop(taken);
+
+    // The old bus is still held, the file is free all the same.
+    let (bus, handle) = embedded::open(dir.path()).unwrap();
+    assert_eq!(reached!(bus.ledger.last_seq()), last);
+    assert_eq!(tail_until(&bus, 1, last).await, before);
+    assert_eq!(
+        seqs(&tail_until(&bus, 300, last).await),
+        (300..=last).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        reached!(bus.ledger.find_requested(&t, id)).map(|m| m.seq),
+        Some(2)
+    );
+    assert_eq!(
+        write(&bus, &held(&t, &s), last - 1).await,
+        None,
+        "the guard is as it was"
+    );
+    assert_eq!(
+        write(&bus, &ask, 1).await,
+        Some(2),
+        "an own commit is found"
+    );
+    assert_eq!(write(&bus, &held(&t, &s), last).await, Some(last + 1));
+    let mut tail = bus.ledger.tail(last - 1).await.unwrap();
+    for seq in last - 1..=last + 1 {
+        assert_eq!(
+            next(&mut tail).await.seq,
+            seq,
+            "from the file into the hot end"
+        );
+    }
+    let mut taker = bus.inbox.take(&t).await.unwrap();
+    let again = next(&mut taker).await;
+    assert!(String::from_utf8_lossy(&again.payload).contains("taken"));
+    again.acker.ack().await.unwrap();
+    assert_eq!(
+        reached!(bus.inbox.oldest(&t, &s, id)),
+        None,
+        "the judged one is gone"
+    );
+    assert_eq!(reached!(bus.drafts.list(&t, &s, id)).len(), 1);
+    handle.close().await;
+}
+
+#[tokio::test]
+async fn a_second_opening_is_refused_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_bus, handle) = embedded::open(dir.path()).unwrap();
+    let Err(LedgerError::Unavailable(why)) = embedded::open(dir.path()) else {
+        panic!("two openings of one file");
+    };
+    assert!(why.contains("in use"), "{why}");
+    handle.close().await;
+    let (_, handle) = embedded::open(dir.path()).unwrap();
+    drop(handle);
+    embedded::open(dir.path()).unwrap().1.close().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nobody_else_may_read_the_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("home");
+    let (_bus, handle) = embedded::open(&home).unwrap();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home), 0o700);
+    assert_eq!(mode(&home.join("askbus.redb")), 0o600);
+    handle.close().await;
+}
+
+#[tokio::test]
+async fn a_foreign_file_is_not_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("askbus.redb");
+    std::fs::write(&path, vec![7_u8; 100_000]).unwrap();
+    let refused = embedded::open(dir.path());
+    assert!(matches!(refused, Err(LedgerError::Misconfigured(_))));
+    assert_eq!(std::fs::read(&path).unwrap(), vec![7_u8; 100_000]);
+}
+
+#[tokio::test]
+async fn a_full_log_refuses_questions_before_resolutions() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions { max_bytes: 20_000 };
+    let (bus, handle) = embedded::open_with(dir.path(), options).unwrap();
+    let (t, s) = (tenant("acme"), session("s"));
+    let mut last = 0;
+    let full = loop {
+        let ask = requested(&t, &s, clarification());
+        match append(bus.ledger.as_ref(), &ask, last, None).await {
+            Ok(seq) => last = seq,
+            Err(error) => break error,
+        }
+    };
+    assert!(
+        matches!(full, AppendError::Ledger(LedgerError::Full)),
+        "{full:?}"
+    );
+    assert_eq!(
+        write(&bus, &held(&t, &s), last).await,
+        Some(last + 1),
+        "this still fits"
+    );
+    handle.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_share_a_wait_for_the_disk() {
+    let fixture = open().await;
+    let t = tenant("acme");
+    let started = std::time::Instant::now();
+    let writers: Vec<_> = (0..64)
+        .map(|i| {
+            let (bus, t, s) = (fixture.left.clone(), t.clone(), session(&format!("s{i}")));
+            tokio::spawn(async move {
+                let mut last = 0;
+                for _ in 0..50 {
+                    last = write(&bus, &held(&t, &s), last).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    eprintln!("3200 commits in {:?}", started.elapsed());
+    assert_eq!(reached!(fixture.left.ledger.last_seq()), 3200);
+    assert_eq!(tail_until(&fixture.left, 1, 3200).await.len(), 3200);
+    fixture.close().await;
+}
