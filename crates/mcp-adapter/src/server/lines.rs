@@ -199,6 +199,8 @@ async fn write_lines<W: AsyncWrite + Unpin>(
         }
     }
     gone.cancel();
+    // Streams that are not closed by being dropped.
+    let _ = writer.shutdown().await;
 }
 
 fn encode(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {

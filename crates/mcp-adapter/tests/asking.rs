@@ -1,0 +1,318 @@
+//! What the asking process does towards the service.
+
+mod fixture;
+
+use askbus_wire::error::ErrorCode;
+use fixture::client::{Client, text};
+use fixture::service::{Script, Service, answer, cancelled, outcome};
+use serde_json::json;
+use std::time::Duration;
+
+// contract: A1 E5
+#[tokio::test]
+async fn the_own_turn_begins_at_the_first_ask_and_only_then() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.request(1, "tools/list", json!({})).await;
+    service.state(|s| assert!(s.begins.is_empty() && s.attaches.is_empty()));
+
+    client.ask(2, "first?").await;
+    let first = service.question(0).await;
+    service.settle(&first, answer("yes"));
+    assert_eq!(
+        client.result(2).await["structuredContent"]["answers"][0]["text"],
+        "yes"
+    );
+    client.ask(3, "second?").await;
+    let second = service.question(1).await;
+    service.settle(&second, answer("no"));
+    client.result(3).await;
+
+    service.state(|s| {
+        assert_eq!(s.begins.len(), 1);
+        assert_eq!(s.attaches.len(), 1);
+        assert_eq!(s.asks[0].context_id, s.asks[1].context_id);
+        assert_ne!(s.asks[0].ask_id, s.asks[1].ask_id);
+        let asker = &s.attaches[0].asker_id;
+        assert!(asker.starts_with("mcp-") && s.asks[0].asker_id == *asker);
+        assert_eq!(s.asks[0].asker.as_ref().unwrap().client, "tester 1");
+        let life = s.begins[0].life.clone().unwrap();
+        assert!(
+            matches!(life, askbus_wire::proto::begin_turn_request::Life::AskerId(a) if a == *asker)
+        );
+    });
+}
+
+#[tokio::test]
+async fn a_host_s_turn_is_used_and_not_ended() {
+    let service = Service::up();
+    let context_id = service.host_turn();
+    let mut options = service.options();
+    options.context = Some(context_id.clone());
+    let mut client = Client::ask_toolset(options).await;
+    client.ask(1, "q").await;
+    service.settle(&service.question(0).await, answer("yes"));
+    client.result(1).await;
+    client.end().await;
+    service.state(|s| {
+        assert_eq!(s.asks[0].context_id, context_id);
+        assert!(s.begins.is_empty() && s.ends.is_empty());
+    });
+}
+
+// contract: E11
+#[tokio::test]
+async fn a_cancelled_call_withdraws_its_question_and_gets_no_reply() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "cancelled?").await;
+    client.ask(2, "kept?").await;
+    service.question(1).await;
+    let id_of = |text: &str| {
+        service.state(|s| {
+            let found = s
+                .clarifications
+                .iter()
+                .find(|c| c.questions[0].question == text);
+            found.unwrap().clarify_id.clone()
+        })
+    };
+    client.cancel(1).await;
+    let withdrawn = service
+        .until("a withdrawal", |s| s.cancels.first().cloned())
+        .await;
+    assert_eq!(withdrawn, id_of("cancelled?"));
+    client.ping(3).await;
+    service.settle(&id_of("kept?"), answer("yes"));
+    client.result(2).await;
+    // Clients are known to cancel what is answered already.
+    client.cancel(2).await;
+    client.ping(4).await;
+    let (rest, _) = client.end().await;
+    assert!(rest.is_empty(), "{rest:?}");
+    service.state(|s| assert_eq!(s.cancels.len(), 1));
+}
+
+// contract: E11
+#[tokio::test]
+async fn a_call_cancelled_while_its_ask_is_lost_leaves_no_question() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    service.script(Script::LoseReply);
+    client.ask(1, "q").await;
+    let id = service.question(0).await;
+    client.cancel(1).await;
+    let withdrawn = service
+        .until("a withdrawal", |s| s.cancels.first().cloned())
+        .await;
+    assert_eq!(withdrawn, id);
+}
+
+// contract: E11
+#[tokio::test]
+async fn the_end_of_input_withdraws_ends_the_turn_and_the_process_within_a_second() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "a?").await;
+    client.ask(2, "b?").await;
+    service.question(1).await;
+    let (_, took) = client.end().await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    service.state(|s| {
+        assert_eq!(s.cancels.len(), 2);
+        assert_eq!(s.ends.len(), 1);
+        assert_eq!(s.ends[0].end, "completed");
+        assert_eq!(s.ends[0].context_id, s.asks[0].context_id);
+    });
+}
+
+// contract: E11
+#[tokio::test]
+async fn a_signal_ends_it_like_the_end_of_input_even_without_a_service() {
+    let mut service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "a?").await;
+    service.question(0).await;
+    service.stop().await;
+    let (_, took) = client.shut_down().await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+#[tokio::test]
+async fn an_outcome_missed_while_the_attachment_was_broken_is_replayed() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "q").await;
+    let id = service.question(0).await;
+    service.break_attachments();
+    service.settle(&id, answer("late but heard"));
+    let result = client.result(1).await;
+    assert_eq!(
+        result["structuredContent"]["answers"][0]["text"],
+        "late but heard"
+    );
+    service.state(|s| assert_eq!(s.attaches.last().unwrap().open_clarify_ids, [id]));
+}
+
+#[tokio::test]
+async fn an_open_question_outlives_a_restart_of_the_service() {
+    let mut service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "q").await;
+    let id = service.question(0).await;
+    service.stop().await;
+    service.settle(&id, answer("after the restart"));
+    client.ping(2).await;
+    service.start();
+    let result = client.result(1).await;
+    assert_eq!(
+        result["structuredContent"]["answers"][0]["text"],
+        "after the restart"
+    );
+    service.state(|s| assert_eq!(s.asks.len(), 1));
+}
+
+#[tokio::test]
+async fn an_ask_whose_reply_was_lost_is_repeated_under_its_id() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    service.script(Script::LoseReply);
+    service.script(Script::Fail(ErrorCode::Unavailable));
+    client.ask(1, "q").await;
+    service
+        .until("three attempts", |s| (s.asks.len() == 3).then_some(()))
+        .await;
+    service.settle(&service.question(0).await, answer("once"));
+    client.result(1).await;
+    service.state(|s| {
+        assert_eq!(s.clarifications.len(), 1);
+        assert!(s.asks.iter().all(|a| a.ask_id == s.asks[0].ask_id));
+    });
+}
+
+#[tokio::test]
+async fn an_outcome_may_come_before_the_reply_to_its_ask() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    service.script(Script::SettleFirst(Box::new(outcome("off"))));
+    client.ask(1, "q").await;
+    assert_eq!(client.result(1).await["structuredContent"]["reason"], "off");
+}
+
+#[tokio::test]
+async fn a_question_lost_with_the_lease_is_asked_again_by_itself() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "q").await;
+    let first = service.question(0).await;
+    service.settle(&first, cancelled("asker_gone"));
+    let second = service.question(1).await;
+    service.settle(&second, answer("still here"));
+    let result = client.result(1).await;
+    assert_eq!(result["structuredContent"]["clarify_id"], second);
+    service.state(|s| assert_ne!(s.asks[0].ask_id, s.asks[1].ask_id));
+}
+
+#[tokio::test]
+async fn an_own_turn_that_ended_is_begun_anew_once() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "q").await;
+    service.settle(&service.question(0).await, answer("a"));
+    client.result(1).await;
+    service.state(|s| s.turns.values_mut().for_each(|active| *active = false));
+    client.ask(2, "q").await;
+    service.settle(&service.question(1).await, answer("b"));
+    client.result(2).await;
+    service.state(|s| {
+        assert_eq!(s.begins.len(), 2);
+        assert_eq!(s.begins[0].session_id, s.begins[1].session_id);
+        assert_ne!(s.begins[0].begin_id, s.begins[1].begin_id);
+    });
+
+    service.state(|s| s.turns.values_mut().for_each(|active| *active = false));
+    service.script(Script::Fail(ErrorCode::NoActiveTurn));
+    service.script(Script::Fail(ErrorCode::NoActiveTurn));
+    client.ask(3, "q").await;
+    let result = client.result(3).await;
+    assert_eq!(result["structuredContent"]["reason"], "NO_ACTIVE_TURN");
+    assert_eq!(result["isError"], true);
+}
+
+// A turn that somebody ended on purpose takes its questions with it: two processes in one session
+// would otherwise take it from each other for ever.
+#[tokio::test]
+async fn a_question_that_ended_with_its_turn_is_not_asked_again() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "q").await;
+    service.settle(&service.question(0).await, cancelled("turn_ended"));
+    let result = client.result(1).await;
+    assert_eq!(result["structuredContent"]["reason"], "cancelled");
+    assert_eq!(result["isError"], false);
+    service.state(|s| assert_eq!(s.asks.len(), 1));
+}
+
+#[tokio::test]
+async fn without_a_service_a_call_ends_with_a_hint_and_starts_nothing() {
+    let service = Service::down();
+    let mut options = service.options();
+    options.patience = Duration::from_millis(300);
+    let mut client = Client::ask_toolset(options).await;
+    client.ask(1, "q").await;
+    let result = client.result(1).await;
+    assert_eq!(result["isError"], true);
+    assert_eq!(result["structuredContent"]["reason"], "UNAVAILABLE");
+    assert!(text(&result).contains("askbus up"), "{result}");
+}
+
+#[tokio::test]
+async fn a_service_that_comes_up_within_the_patience_is_asked() {
+    let mut service = Service::down();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "q").await;
+    client.ping(2).await;
+    service.start();
+    service.settle(&service.question(0).await, answer("yes"));
+    client.result(1).await;
+}
+
+#[tokio::test]
+async fn a_question_the_service_has_lost_is_said_to_be_lost() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "q").await;
+    service.question(0).await;
+    service.state(|s| s.clarifications.clear());
+    service.break_attachments();
+    let result = client.result(1).await;
+    assert_eq!(
+        result["structuredContent"]["reason"],
+        "UNKNOWN_CLARIFICATION"
+    );
+    assert_eq!(result["isError"], true);
+}
+
+#[tokio::test]
+async fn many_calls_wait_each_on_its_own() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    for id in 1..=20 {
+        client.ask(id, &format!("{id}")).await;
+    }
+    service.question(19).await;
+    let questions = service.state(|s| s.clarifications.clone());
+    for question in questions.iter().rev() {
+        service.settle(
+            &question.clarify_id,
+            answer(&question.questions[0].question),
+        );
+        let message = client.next().await;
+        let text = &message["result"]["structuredContent"]["answers"][0]["text"];
+        assert_eq!(*text, message["id"].to_string());
+    }
+    service.state(|s| {
+        assert!(s.begins.iter().all(|b| b.begin_id == s.begins[0].begin_id));
+        assert_eq!(s.turns.len(), 1);
+    });
+}
