@@ -23,7 +23,7 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
         ));
     }
     // A script is told at once that nobody can be asked; only agents wait for a service.
-    let mut options = mcp::asker_options(config, Role::Agent, Duration::ZERO);
+    let mut options = mcp::asker_options(config, Role::Agent, Duration::ZERO)?;
     options.info.client = format!("askbus ask {}", env!("CARGO_PKG_VERSION"));
     let asker = Asker::new(options);
     let call = AskCall::new(Dialect::Ask, arguments(args));

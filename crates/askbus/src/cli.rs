@@ -119,7 +119,7 @@ pub(crate) struct GatewayArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
-    /// Where session-binding listens: `http://host:port`, or the path of its socket
+    /// Where session-binding listens: `host:port`, several of them with commas, or its socket
     #[arg(long, value_name = "TARGET")]
     pub session_binding: Option<String>,
     /// Further names that this gateway is reached by, comma separated
@@ -159,7 +159,7 @@ pub(crate) struct McpAdapterArgs {
     /// NATS server
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
-    /// Where session-binding listens: `http://host:port`, or the path of its socket
+    /// Where session-binding listens: `host:port`, several of them with commas, or its socket
     #[arg(long, value_name = "TARGET")]
     pub session_binding: Option<String>,
     /// Unique name of this process [default: made up]

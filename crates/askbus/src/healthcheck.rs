@@ -53,8 +53,8 @@ async fn gateway(config: &Config, args: &HealthcheckArgs) -> Result<(), Failure>
 
 async fn session_binding(config: &Config, args: &HealthcheckArgs) -> Result<(), Failure> {
     let target = match &args.target {
-        Some(text) => identity::parse_target(text),
-        None => identity::target(config),
+        Some(text) => identity::parse_target(text)?,
+        None => identity::target(config)?,
     };
     let mut client = HealthClient::new(target.channel()?);
     let request = HealthCheckRequest {

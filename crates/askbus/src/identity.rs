@@ -10,22 +10,17 @@ use std::fs;
 use std::path::Path;
 
 /// Where session-binding is: the configured address, the service's URL, or this machine's socket.
-pub(crate) fn target(config: &Config) -> Target {
+pub(crate) fn target(config: &Config) -> Result<Target, Failure> {
     match config.session_binding.as_ref().or(config.url.as_ref()) {
         Some(text) => parse_target(text),
-        None => Target::Socket(Home::new(&config.home).socket()),
+        None => Ok(Target::Socket(Home::new(&config.home).socket())),
     }
 }
 
-/// `http://host:port`, `host:port`, or the path of a socket.
-pub(crate) fn parse_target(text: &str) -> Target {
-    if text.contains("://") {
-        Target::Url(text.to_owned())
-    } else if text.contains('/') {
-        Target::Socket(text.into())
-    } else {
-        Target::Url(format!("http://{text}"))
-    }
+/// A target as it stands in the configuration.
+pub(crate) fn parse_target(text: &str) -> Result<Target, Failure> {
+    text.parse()
+        .map_err(|e| Failure::new(CONFIG, format!("setting session_binding: {e}")))
 }
 
 /// The credential of a caller: the configured one (its text, or a file that holds it), else this

@@ -14,6 +14,7 @@ pub(crate) fn start(format: LogFormat, service: bool) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_target(false);
     let started = match format {
         LogFormat::Text => builder.try_init(),

@@ -21,7 +21,7 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
         None => Toolset::default(),
     };
     Ok(AdapterOptions {
-        asker: asker_options(config, Role::Agent, PATIENCE),
+        asker: asker_options(config, Role::Agent, PATIENCE)?,
         toolset,
         gate: Gate::read(|name| std::env::var(name).ok()),
         panel: identity::gateway_url(config).ok(),
@@ -29,9 +29,13 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
 }
 
 /// The asking process that this command is.
-pub(crate) fn asker_options(config: &Config, role: Role, patience: Duration) -> AskerOptions {
-    AskerOptions {
-        target: identity::target(config),
+pub(crate) fn asker_options(
+    config: &Config,
+    role: Role,
+    patience: Duration,
+) -> Result<AskerOptions, Failure> {
+    Ok(AskerOptions {
+        target: identity::target(config)?,
         token: identity::source(config, role),
         profile: config.profile.clone(),
         session: config.session.clone(),
@@ -44,7 +48,7 @@ pub(crate) fn asker_options(config: &Config, role: Role, patience: Duration) -> 
                 .unwrap_or_default(),
         },
         patience,
-    }
+    })
 }
 
 fn host_name() -> String {

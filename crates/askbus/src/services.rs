@@ -212,7 +212,7 @@ pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitC
         None => SocketAddr::from(([127, 0, 0, 1], 7410)),
     };
     let session_binding = match &config.session_binding {
-        Some(text) => identity::parse_target(text),
+        Some(text) => identity::parse_target(text)?,
         None => Target::Url("http://127.0.0.1:7411".to_owned()),
     };
     let instance = instance(config);

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Begins or ends a turn.
 pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Failure> {
     let mut client = Client::new(
-        &identity::target(config),
+        &identity::target(config)?,
         &identity::token(config, Role::Host)?,
     )?;
     let profile = config.profile.clone().unwrap_or_default();

@@ -138,7 +138,10 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     });
     let tenants = gateway.tenants.clone();
     let ledger = Arc::clone(&gateway.bus.ledger);
-    let last = ledger.last_seq().await?;
+    let last = tokio::select! {
+        () = stop.cancelled() => return Err(GatewayError::Stopped),
+        last = askbus_ledger::until_reachable(&*ledger) => last?,
+    };
     let follow = Arc::clone(&gateway.feed).follow(ledger, move |t| tenants.serves(t), stop.clone());
     tasks.spawn(follow);
     tokio::select! {

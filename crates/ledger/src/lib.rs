@@ -10,9 +10,11 @@ pub mod embedded;
 pub mod hostile;
 pub mod jetstream;
 mod message_id;
+mod reachable;
 mod traits;
 
 pub use append::append;
+pub use reachable::until_reachable;
 pub use bus::Bus;
 pub use traits::{
     Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, ReplySink, Stored,

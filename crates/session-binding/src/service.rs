@@ -101,7 +101,10 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     let tasks = core.tasks.clone();
 
     let begun = std::time::Instant::now();
-    let last = until_reachable(&core, &shutdown).await?;
+    let last = tokio::select! {
+        () = shutdown.cancelled() => return Err(StartError::Stopped),
+        last = askbus_ledger::until_reachable(&*core.bus.ledger) => last?,
+    };
     tasks.spawn(follow(Arc::clone(&core), shutdown.clone()));
     let mut applied = core.projection.applied();
     tokio::select! {
@@ -127,21 +130,6 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         queues,
         stop_queues,
     })
-}
-
-/// The last sequence of the log, waiting until the log can be reached.
-async fn until_reachable(core: &Core, shutdown: &CancellationToken) -> Result<u64, StartError> {
-    loop {
-        match core.bus.ledger.last_seq().await {
-            Ok(last) => return Ok(last),
-            Err(error @ LedgerError::Misconfigured(_)) => return Err(error.into()),
-            Err(error) => tracing::warn!(%error, "waiting for the log"),
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => return Err(StartError::Stopped),
-            () = tokio::time::sleep(Duration::from_secs(1)) => {}
-        }
-    }
 }
 
 /// Follows the log for as long as the process lives.

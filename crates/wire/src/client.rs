@@ -4,7 +4,9 @@ use crate::error::{ErrorCode, WireError};
 use crate::proto::clarify_service_client::ClarifyServiceClient;
 use crate::proto::turn_service_client::TurnServiceClient;
 use hyper_util::rt::TokioIo;
+use std::collections::hash_map::RandomState;
 use std::fmt;
+use std::hash::BuildHasher as _;
 use std::path::PathBuf;
 use std::time::Duration;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -19,6 +21,46 @@ pub enum Target {
     Socket(PathBuf),
     /// `http://host:port`.
     Url(String),
+    /// Several replicas, `host:port` each: any of them serves any session. A connection goes to
+    /// one that accepts it, beginning with a random one; when it breaks, the next one goes on.
+    Replicas(Vec<String>),
+}
+
+/// Text that is not a target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not http://host:port, host:port, a list of those, or the path of a socket")]
+pub struct NotATarget(String);
+
+impl std::str::FromStr for Target {
+    type Err = NotATarget;
+
+    /// `http://host:port`, `host:port`, a comma separated list of either, or the path of a socket.
+    fn from_str(text: &str) -> Result<Self, NotATarget> {
+        let text = text.trim();
+        if text.contains('/') && !text.contains("://") {
+            return Ok(Target::Socket(text.into()));
+        }
+        let address = |one: &str| {
+            one.trim()
+                .trim_start_matches("http://")
+                .trim_end_matches('/')
+                .to_owned()
+        };
+        let list: Vec<String> = text
+            .split(',')
+            .map(address)
+            .filter(|a| !a.is_empty())
+            .collect();
+        match list.as_slice() {
+            [] => Err(NotATarget(text.to_owned())),
+            [one] if one.contains("://") => Ok(Target::Url(one.clone())),
+            [one] => Ok(Target::Url(format!("http://{one}"))),
+            several if several.iter().any(|a| a.contains("://")) => {
+                Err(NotATarget(text.to_owned()))
+            }
+            _ => Ok(Target::Replicas(list)),
+        }
+    }
 }
 
 impl fmt::Display for Target {
@@ -26,12 +68,15 @@ impl fmt::Display for Target {
         match self {
             Target::Socket(path) => write!(f, "{}", path.display()),
             Target::Url(url) => f.write_str(url),
+            Target::Replicas(list) => f.write_str(&list.join(",")),
         }
     }
 }
 
 /// How long one attempt to connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one replica of several may take to accept.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Target {
     /// A channel that connects when first used and again whenever the connection is lost.
@@ -40,7 +85,7 @@ impl Target {
             WireError::new(ErrorCode::InvalidRequest, format!("{self}: {e}"))
         };
         let address = match self {
-            Target::Socket(_) => "http://askbus.invalid".to_owned(),
+            Target::Socket(_) | Target::Replicas(_) => "http://askbus.invalid".to_owned(),
             Target::Url(url) => url.clone(),
         };
         let endpoint = Endpoint::from_shared(address)
@@ -52,6 +97,13 @@ impl Target {
             .tcp_nodelay(true);
         Ok(match self {
             Target::Url(_) => endpoint.connect_lazy(),
+            Target::Replicas(list) => {
+                let list = list.clone();
+                endpoint.connect_with_connector_lazy(tower::service_fn(move |_| {
+                    let list = list.clone();
+                    async move { connect_any(&list).await.map(TokioIo::new) }
+                }))
+            }
             Target::Socket(path) => {
                 let path = path.clone();
                 endpoint.connect_with_connector_lazy(tower::service_fn(move |_| {
@@ -65,6 +117,25 @@ impl Target {
             }
         })
     }
+}
+
+/// Connects to the first replica that accepts, beginning with a random one.
+async fn connect_any(list: &[String]) -> std::io::Result<tokio::net::TcpStream> {
+    let start = RandomState::new().hash_one(0_u8);
+    let start = usize::try_from(start).unwrap_or_default() % list.len().max(1);
+    let mut last = std::io::Error::other("no replica is named");
+    for address in list.iter().cycle().skip(start).take(list.len()) {
+        let attempt = tokio::net::TcpStream::connect(address.as_str());
+        match tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await {
+            Ok(Ok(stream)) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Ok(Err(error)) => last = error,
+            Err(_) => last = std::io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
 }
 
 /// Adds the caller's credential to every call.
@@ -119,5 +190,25 @@ impl Client {
             turns: TurnServiceClient::with_interceptor(channel.clone(), bearer.clone()),
             clarify: ClarifyServiceClient::with_interceptor(channel, bearer),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets() {
+        let read = |text: &str| text.parse::<Target>();
+        assert_eq!(
+            read("/run/a.sock"),
+            Ok(Target::Socket("/run/a.sock".into()))
+        );
+        assert_eq!(read("h:1"), Ok(Target::Url("http://h:1".to_owned())));
+        assert_eq!(read("https://h"), Ok(Target::Url("https://h".to_owned())));
+        let both = Ok(Target::Replicas(vec!["a:1".to_owned(), "b:2".to_owned()]));
+        assert_eq!(read("a:1, http://b:2/"), both);
+        assert!(read("").is_err());
+        assert!(read("a:1,https://b").is_err());
     }
 }
