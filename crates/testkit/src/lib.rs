@@ -7,6 +7,7 @@
     reason = "JSON is indexed by name, which gives null, not a panic"
 )]
 
+mod balancer;
 mod bound;
 mod browser;
 mod mcp_python;
@@ -21,6 +22,7 @@ mod socket;
 mod team;
 mod up;
 
+pub use balancer::Balancer;
 pub use bound::{LIMIT, within};
 pub use browser::Browser;
 pub use mcp_python::McpPython;

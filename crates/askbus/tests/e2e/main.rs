@@ -1,0 +1,15 @@
+//! The whole program from outside: real processes, a real broker, a real browser, real MCP clients.
+
+#![allow(missing_docs, clippy::indexing_slicing, reason = "tests")]
+
+mod bad_input;
+mod crash;
+mod fence;
+mod outage;
+mod panel;
+mod race;
+mod scripts;
+mod studio_http;
+mod support;
+mod team;
+mod tenants;

@@ -1,0 +1,91 @@
+//! The bus is absent, or goes away.
+
+use crate::support::{BINARY, asked, choose, id, one_question};
+use anyhow::Result;
+use askbus_testkit::{McpStdio, NatsServer, Service, Team, within};
+
+// contract: E11 E12
+#[tokio::test]
+async fn services_wait_for_a_bus_that_is_not_there_and_say_so() -> Result<()> {
+    let (mut nats, team) = (NatsServer::absent()?, Team::prepare(BINARY).await?);
+    let mut binding = team.spawn_session_binding(&nats, &[])?;
+    binding
+        .stderr
+        .clone()
+        .find(|line| line.to_lowercase().contains("nats"))
+        .await?;
+    assert!(binding.is_running()?);
+    nats.restart().await?;
+    let binding = Service::ready(binding).await?;
+    nats.stop().await?;
+
+    let mut gateway = team.spawn_gateway(&nats, &binding.address)?;
+    gateway
+        .stderr
+        .clone()
+        .find(|line| line.to_lowercase().contains("nats"))
+        .await?;
+    assert!(gateway.is_running()?);
+    nats.restart().await?;
+    let gateway = Service::ready(gateway).await?;
+
+    let agent = team.credential("agent", "acme", "default", "agent").await?;
+    let mut client = McpStdio::connect(&team.client(&gateway.address, &agent)?, &["mcp"]).await?;
+    client
+        .call(1, "ask_user", one_question("Up now?", &["yes"]))
+        .await?;
+    let alice = team
+        .person(&gateway.address, "acme", "default", "alice")
+        .await?;
+    let shown = asked(&alice, "Up now?").await?;
+    assert_eq!(alice.answer(id(&shown), &choose("o1")).await?.status, 200);
+    client.reply(1).await?;
+    Ok(())
+}
+
+// contract: E11 E12
+#[tokio::test]
+async fn an_answer_without_a_bus_is_kept_by_its_sender_and_goes_through_later() -> Result<()> {
+    let (mut nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
+    let binding = team.session_binding(&nats).await?;
+    let gateway = team.gateway(&nats, &binding.address).await?;
+    let agent = team.credential("agent", "acme", "default", "agent").await?;
+    let mut client = McpStdio::connect(&team.client(&gateway.address, &agent)?, &["mcp"]).await?;
+    client
+        .call(1, "ask_user", one_question("Lost?", &["no"]))
+        .await?;
+    let alice = team
+        .person(&gateway.address, "acme", "default", "alice")
+        .await?;
+    let shown = asked(&alice, "Lost?").await?;
+
+    nats.kill9().await?;
+    let refused = alice.answer(id(&shown), &choose("o1")).await?;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert_eq!(refused.body["reason"], "UNAVAILABLE");
+    let person = team
+        .credential("person", "acme", "default", "alice")
+        .await?;
+    let terminal = team.client(&gateway.address, &person)?;
+    let kept = terminal
+        .run(&["answer", id(&shown), "--choose", "no"])
+        .await?;
+    assert_eq!(kept.code, 75, "kept, try again: {kept:?}");
+
+    nats.restart().await?;
+    let taken = async {
+        loop {
+            // What a person's surface does: it sends again until it is taken.
+            let reply = alice.answer(id(&shown), &choose("o1")).await?;
+            if reply.status != 503 {
+                return anyhow::Ok(reply);
+            }
+        }
+    };
+    let taken = within("the answer to be taken", taken).await??;
+    assert!([200, 202].contains(&taken.status), "{taken:?}");
+    let outcome = &client.reply(1).await?["result"]["structuredContent"];
+    assert_eq!(outcome["reason"], "response", "{outcome}");
+    assert_eq!(outcome["answers"][0]["options"][0]["label"], "no");
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! The main path: an agent asks over MCP, a person answers in a browser.
+
+use crate::support::{BINARY, one_question};
+use anyhow::Result;
+use askbus_testkit::{AskbusUp, Browser, McpPython, workspace};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Where a picture of the panel is wanted, if it is.
+fn screenshot_path() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("ASKBUS_SCREENSHOT") {
+        return Some(path.into());
+    }
+    let update = std::env::var("UPDATE_SCREENSHOT").is_ok_and(|v| v == "1");
+    update.then(|| workspace().join("docs/screenshot.png"))
+}
+
+// contract: A1 A2 A3 D4 N3
+#[tokio::test]
+async fn the_official_client_asks_and_a_person_answers_in_the_browser() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let mut client = McpPython::connect(up.askbus(), &["mcp"], "legacy").await?;
+    assert!(client.tools().await?.contains(&"ask_user".to_owned()));
+    let call = client.call("ask_user", json!({"questions": [{
+        "header": "Storage",
+        "question": "Which database should the orders service use?",
+        "options": [
+            {"label": "PostgreSQL", "description": "One more service to run; transactions across orders and stock."},
+            {"label": "SQLite", "description": "No service at all; a single writer."},
+            {"label": "Keep the CSV files", "description": "Nothing changes now; the report stays slow."},
+        ],
+        "recommended": 0,
+    }]})).await?;
+
+    let browser = Browser::open(1100, 820).await?;
+    browser.goto(&up.announcement().sign_in_url).await?;
+    browser
+        .find("[data-clarify-id][data-state=waiting]")
+        .await?;
+    let chosen = browser
+        .run("return document.querySelectorAll('input:checked').length")
+        .await?;
+    assert_eq!(chosen, 0, "nothing is chosen before the person chooses");
+    browser.click("input[data-option-id=o2]").await?;
+    // Choosing never submits.
+    browser
+        .find("[data-clarify-id][data-state=waiting] input[data-option-id=o2]:checked")
+        .await?;
+    if let Some(path) = screenshot_path() {
+        browser.screenshot(&path).await?;
+    }
+    browser
+        .click("[data-clarify-id] button[data-action=submit]")
+        .await?;
+    browser
+        .find("[data-clarify-id][data-state=settled]")
+        .await?;
+
+    let result = client.outcome(call).await?;
+    assert_ne!(result["isError"], true, "{result}");
+    let outcome = &result["structuredContent"];
+    assert_eq!(outcome["status"], "settled", "{outcome}");
+    assert_eq!(outcome["reason"], "response");
+    assert_eq!(outcome["decided_by"], "person");
+    assert_eq!(outcome["actor"], json!({"person": "me", "surface": "web"}));
+    assert_eq!(
+        outcome["answers"][0]["options"],
+        json!([{"id": "o2", "label": "SQLite"}])
+    );
+    assert_eq!(
+        outcome["assumptions"],
+        json!([]),
+        "the recommendation was not taken: {outcome}"
+    );
+    client.close().await?;
+    browser.close().await
+}
+
+// contract: D4
+#[tokio::test]
+async fn on_a_phone_the_last_option_and_the_button_can_be_reached() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let mut client = McpPython::connect(up.askbus(), &["mcp"], "auto").await?;
+    let long = |n: usize| {
+        format!(
+            "Option {n}: {}",
+            "a rather long line of reasons ".repeat(12)
+        )
+    };
+    let options: Vec<String> = (1..=20).map(long).collect();
+    let question = format!(
+        "Which one? {}",
+        "There is a lot to be said about it. ".repeat(60)
+    );
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let call = client
+        .call("ask_user", one_question(&question, &options))
+        .await?;
+
+    let browser = Browser::open(375, 667).await?;
+    browser.goto(&up.announcement().sign_in_url).await?;
+    browser
+        .find("[data-clarify-id][data-state=waiting]")
+        .await?;
+    let width = browser
+        .run("return [innerWidth, document.documentElement.scrollWidth]")
+        .await?;
+    assert_eq!(width, json!([375, 375]), "nothing may stick out sideways");
+    browser.click("input[data-option-id=o20]").await?;
+    browser.click("button[data-action=submit]").await?;
+    browser
+        .find("[data-clarify-id][data-state=settled]")
+        .await?;
+
+    let outcome = &client.outcome(call).await?["structuredContent"];
+    assert_eq!(
+        outcome["answers"][0]["options"][0]["id"], "o20",
+        "{outcome}"
+    );
+    browser.close().await
+}
+
+// contract: D4 E12
+#[tokio::test]
+async fn a_reload_loses_neither_the_question_nor_what_was_written() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let mut client = McpPython::connect(up.askbus(), &["mcp"], "legacy").await?;
+    let call = client
+        .call("ask_user", one_question("What should it be called?", &[]))
+        .await?;
+    let browser = Browser::open(900, 700).await?;
+    browser.goto(&up.announcement().sign_in_url).await?;
+    let field = "[data-clarify-id][data-state=waiting] textarea[data-question-id=q1]";
+    browser.find(field).await?.send_keys("Heron").await?;
+    // Saved by the service, so that another browser has it as well.
+    let second = Browser::open(900, 700).await?;
+    let link = up.person().await;
+    assert!(link.is_err(), "the link was spent by the first browser");
+    let person = askbus_testkit::Person::bearer(
+        up.url(),
+        &crate::support::credential(&up, "person", "default", "me").await?,
+    )?;
+    let link = person.post("/api/sign-in-link", &json!({})).await?;
+    second
+        .goto(link.body["url"].as_str().unwrap_or_default())
+        .await?;
+    second.find(field).await?;
+    let filled = "return document.querySelector('textarea[data-question-id=q1]').value === 'Heron'";
+    let until = format!(
+        "const done = arguments[arguments.length - 1];
+         const look = () => {{ if ((() => {{ {filled} }})()) done(true); else requestAnimationFrame(look); }};
+         look();"
+    );
+    let seen = askbus_testkit::within(
+        "the draft in the second browser",
+        second.page.execute_async(&until, vec![]),
+    );
+    assert_eq!(seen.await??, true);
+    browser.page.refresh().await?;
+    browser.find(field).await?;
+    let seen = askbus_testkit::within(
+        "the draft after the reload",
+        browser.page.execute_async(&until, vec![]),
+    );
+    assert_eq!(seen.await??, true);
+    browser.click("button[data-action=submit]").await?;
+    let outcome = &client.outcome(call).await?["structuredContent"];
+    assert_eq!(outcome["answers"][0]["text"], "Heron", "{outcome}");
+    second.find("[data-clarify-id][data-state=settled]").await?;
+    Ok(())
+}
