@@ -37,7 +37,7 @@ use turn::OwnTurn;
 /// How long [`Asked::withdraw`] waits for the service's word.
 const WITHDRAW_LIMIT: Duration = Duration::from_millis(700);
 /// How long [`Asker::close`] waits for withdrawals, and then for the end of the turn.
-const CLOSE_LIMITS: (Duration, Duration) = (Duration::from_millis(400), Duration::from_millis(350));
+const CLOSE_LIMITS: (Duration, Duration) = (Duration::from_millis(350), Duration::from_millis(300));
 
 /// What an asking process is made of.
 pub struct AskerOptions {
@@ -230,7 +230,7 @@ impl Asker {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Withdraws what is open and ends the own turn. Takes at most 800 ms; what the service did not
+    /// Withdraws what is open and ends the own turn. Takes at most 700 ms; what the service did not
     /// hear by then ends with the lease of this process.
     pub async fn close(&self) {
         let inner = &self.inner;

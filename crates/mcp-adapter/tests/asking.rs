@@ -2,11 +2,12 @@
 
 mod fixture;
 
+use askbus_mcp_adapter::{Gate, Token, Toolset};
 use askbus_wire::error::ErrorCode;
 use fixture::client::{Client, text};
 use fixture::service::{Script, Service, answer, cancelled, outcome};
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 // contract: A1 E5
 #[tokio::test]
@@ -136,6 +137,61 @@ async fn a_signal_ends_it_like_the_end_of_input_even_without_a_service() {
     service.stop().await;
     let (_, took) = client.shut_down().await;
     assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+// contract: E11
+#[tokio::test]
+async fn a_client_that_reads_no_more_does_not_hold_up_the_end() {
+    let service = Service::up();
+    let (toolset, gate) = (Toolset::Ask, Gate::default());
+    let mut client = Client::with_room(64, service.options(), toolset, gate);
+    client.initialize().await;
+    client.ask(1, "q").await;
+    service.question(0).await;
+    for id in 2..40 {
+        let list = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {}});
+        client.send(&list).await;
+    }
+    let since = Instant::now();
+    let ended = client.end_unread().await;
+    assert!(
+        since.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        since.elapsed()
+    );
+    assert!(ended.is_ok());
+    service.state(|s| assert_eq!((s.cancels.len(), s.ends.len()), (1, 1)));
+}
+
+// contract: P4
+#[tokio::test]
+async fn a_credential_made_later_takes_effect_without_a_restart() {
+    let service = Service::up();
+    service.state(|s| s.token = Some("new".to_owned()));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("credential");
+    let mut options = service.options();
+    options.token = Token::File(path.clone());
+    options.patience = Duration::ZERO;
+    let mut client = Client::ask_toolset(options).await;
+    client.ask(1, "without a file").await;
+    assert_eq!(
+        client.result(1).await["structuredContent"]["reason"],
+        "UNAVAILABLE"
+    );
+    std::fs::write(&path, "old").unwrap();
+    client.ask(2, "with an old one").await;
+    assert_eq!(
+        client.result(2).await["structuredContent"]["reason"],
+        "UNAUTHENTICATED"
+    );
+    std::fs::write(&path, "new\n").unwrap();
+    client.ask(3, "with the right one").await;
+    service.settle(&service.question(0).await, answer("yes"));
+    assert_eq!(
+        client.result(3).await["structuredContent"]["reason"],
+        "response"
+    );
 }
 
 #[tokio::test]

@@ -137,7 +137,7 @@ async fn what_the_service_refuses_is_an_error_the_model_can_read() {
     for code in [
         ErrorCode::Busy,
         ErrorCode::NoActiveTurn,
-        ErrorCode::Unauthenticated,
+        ErrorCode::Forbidden,
     ] {
         service.script(Script::Fail(code));
         client

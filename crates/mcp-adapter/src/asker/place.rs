@@ -45,6 +45,7 @@ pub(super) async fn place(
         renewed: false,
     };
     let mut backoff = Backoff::default();
+    let mut credential_reread = false;
     let result = loop {
         // An `Ask` whose reply was lost may be open: it is followed up even for a caller who left,
         // so that it can be withdrawn, and waited for without limit.
@@ -62,6 +63,11 @@ pub(super) async fn place(
         };
         match once {
             Ok(asked) => break Ok(asked),
+            // The refused credential is forgotten; the file may hold a newer one.
+            Err(error) if error.code == ErrorCode::Unauthenticated && !credential_reread => {
+                credential_reread = true;
+                continue;
+            }
             Err(error) if error.code != ErrorCode::Unavailable => break Err(error),
             Err(_) if attempt.placing.is_some() => patience = Patience::Endless,
             Err(error) if patience.is_over() => break Err(no_service(inner, &error)),

@@ -116,7 +116,12 @@ impl Handler {
                 settled = &mut settling => return settled,
                 () = progress.due() => {}
             }
-            progress.send().await;
+            // Not in the select above: what is half sent may not follow the result.
+            tokio::select! {
+                biased;
+                () = context.ct.cancelled() => {}
+                () = progress.send() => {}
+            }
         }
     }
 }

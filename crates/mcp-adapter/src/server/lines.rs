@@ -29,7 +29,7 @@ const READ_SIZE: usize = 8 * 1024;
 /// Lines on their way out.
 const OUTGOING: usize = 16;
 /// How long the last lines may take to be written at the end.
-const FLUSH_LIMIT: Duration = Duration::from_millis(150);
+const FLUSH_LIMIT: Duration = Duration::from_millis(100);
 
 /// The transport that rmcp serves on.
 pub(super) struct Lines<R> {
@@ -153,11 +153,21 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let outgoing = self.outgoing.clone();
         let line = encode(&message);
+        let gone = self.gone.clone();
         async move {
             let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
             let line = line?;
             let outgoing = outgoing.ok_or_else(closed)?;
-            outgoing.send(line).await.map_err(|_| closed())
+            let too_late = async {
+                gone.cancelled().await;
+                tokio::time::sleep(FLUSH_LIMIT).await;
+            };
+            tokio::select! {
+                biased;
+                sent = outgoing.send(line) => sent.map_err(|_| closed()),
+                // A client that left without reading must not hold up the end.
+                () = too_late => Err(closed()),
+            }
         }
     }
 

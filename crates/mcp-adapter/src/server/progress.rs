@@ -33,13 +33,41 @@ impl From<Notice> for Stage {
     }
 }
 
+/// When the next notification is due.
+struct Pace {
+    stage: watch::Receiver<Stage>,
+    due: Instant,
+}
+
+impl Pace {
+    /// At once.
+    fn new(stage: watch::Receiver<Stage>) -> Self {
+        let due = Instant::now();
+        Self { stage, due }
+    }
+
+    /// Ends at the next change of stage, and in any case soon enough.
+    async fn due(&mut self) {
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep_until(self.due) => {}
+            Ok(()) = self.stage.changed() => {}
+        }
+    }
+
+    /// The stage to tell of now; the next notification is due an interval later.
+    fn mark(&mut self) -> Stage {
+        self.due = Instant::now() + INTERVAL;
+        *self.stage.borrow_and_update()
+    }
+}
+
 /// The progress of one call.
 pub(super) struct Progress {
     to: Option<(Peer<RoleServer>, ProgressToken)>,
-    stage: watch::Receiver<Stage>,
+    pace: Pace,
     panel: Option<String>,
     sent: u32,
-    due: Instant,
 }
 
 impl Progress {
@@ -52,38 +80,33 @@ impl Progress {
         let token = context.meta.get_progress_token();
         Self {
             to: token.map(|token| (context.peer.clone(), token)),
-            stage,
+            pace: Pace::new(stage),
             panel,
             sent: 0,
-            due: Instant::now(),
         }
     }
 
     /// Waits until a notification is due: at once, then at every change of stage, and in between
     /// often enough. Never for a client without a token.
     pub(super) async fn due(&mut self) {
-        if self.to.is_none() {
-            return std::future::pending().await;
-        }
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep_until(self.due) => {}
-            Ok(()) = self.stage.changed() => {}
+        match self.to {
+            Some(_) => self.pace.due().await,
+            None => std::future::pending().await,
         }
     }
 
-    /// Sends one; not to be dropped halfway, since nothing may follow the result of the call.
+    /// Sends one; not to be dropped halfway while the call goes on, since nothing may follow its
+    /// result.
     pub(super) async fn send(&mut self) {
         let Some((peer, token)) = &self.to else {
             return;
         };
         self.sent += 1;
-        let stage = *self.stage.borrow_and_update();
+        let stage = self.pace.mark();
         let param = ProgressNotificationParam::new(token.clone(), f64::from(self.sent))
             .with_message(message(stage, self.panel.as_deref()));
         // A client that is gone is noticed by the reader of its lines.
         let _ = timeout(SEND_LIMIT, peer.notify_progress(param)).await;
-        self.due = Instant::now() + INTERVAL;
     }
 }
 
@@ -104,6 +127,30 @@ fn message(stage: Stage, panel: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn notifications_are_due_at_once_at_changes_and_every_few_seconds() {
+        let (stage, stages) = watch::channel(Stage::Asking);
+        let start = Instant::now();
+        let mut pace = Pace::new(stages);
+        pace.due().await;
+        assert_eq!(
+            (start.elapsed(), pace.mark()),
+            (Duration::ZERO, Stage::Asking)
+        );
+        stage.send_replace(Stage::Waiting);
+        pace.due().await;
+        assert_eq!(
+            (start.elapsed(), pace.mark()),
+            (Duration::ZERO, Stage::Waiting)
+        );
+        for round in 1..=3 {
+            pace.due().await;
+            pace.mark();
+            assert_eq!(start.elapsed(), INTERVAL * round);
+        }
+        assert!(INTERVAL <= Duration::from_secs(15));
+    }
 
     #[test]
     fn a_waiting_call_says_where_the_question_is() {
