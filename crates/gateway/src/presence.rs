@@ -20,7 +20,7 @@ const MAX_ASKERS: usize = 200_000;
 pub(crate) struct Presence {
     sockets: Mutex<HashMap<TenantId, usize>>,
     next_socket: AtomicU64,
-    askers: Mutex<HashMap<(String, String), Instant>>,
+    askers: Mutex<HashMap<Lease, Instant>>,
     /// Since when heartbeats are heard without a break.
     listening: Mutex<Option<Instant>>,
 }
@@ -59,8 +59,7 @@ impl Presence {
             .lock()
             .unwrap_or_else(PoisonError::into_inner))?;
         let askers = self.askers.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (tenant.to_string(), asker.to_string());
-        match askers.get(&key) {
+        match askers.get(&Lease::asker(tenant, asker)) {
             Some(seen) if seen.elapsed() < MISSING_AFTER => Some(false),
             _ if since.elapsed() < MISSING_AFTER => None,
             _ => Some(true),
@@ -74,7 +73,7 @@ impl Presence {
         let now = Instant::now();
         let mut askers = self.askers.lock().unwrap_or_else(PoisonError::into_inner);
         for lease in heartbeat.leases {
-            askers.insert((lease.tenant, lease.name), now);
+            askers.insert(lease, now);
         }
         if askers.len() > MAX_ASKERS {
             askers.retain(|_, seen| seen.elapsed() < MISSING_AFTER);

@@ -1,7 +1,9 @@
 //! JSON messages of the bus beside commits: what people send, what they are told, heartbeats and
 //! drafts.
 
-use askbus_domain::{Actor, AnswerEntry, Outcome, Response, Verdict};
+use askbus_domain::{
+    Actor, AnswerEntry, AskerId, LeaseName, Outcome, Response, TenantId, Verdict,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -121,6 +123,40 @@ pub struct Lease {
     pub name: String,
 }
 
+impl Lease {
+    /// The lease of an asking process's questions.
+    pub fn asker(tenant: &TenantId, asker: &AskerId) -> Self {
+        Self { tenant: tenant.to_string(), name: format!("{ASKER}{asker}") }
+    }
+
+    /// The lease of a turn.
+    pub fn turn(tenant: &TenantId, name: &LeaseName) -> Self {
+        Self { tenant: tenant.to_string(), name: format!("{TURN}{name}") }
+    }
+
+    /// What the lease keeps alive; none when the name is of a kind this build does not know.
+    pub fn kept(&self) -> Option<Kept> {
+        let tenant = TenantId::new(&self.tenant).ok()?;
+        if let Some(name) = self.name.strip_prefix(ASKER) {
+            return Some(Kept::Asker(tenant, AskerId::new(name).ok()?));
+        }
+        let name = self.name.strip_prefix(TURN)?;
+        Some(Kept::Turn(tenant, LeaseName::new(name).ok()?))
+    }
+}
+
+const ASKER: &str = "asker:";
+const TURN: &str = "turn:";
+
+/// What a lease keeps alive.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Kept {
+    /// The questions of an asker.
+    Asker(TenantId, AskerId),
+    /// A turn, by the name of its holder.
+    Turn(TenantId, LeaseName),
+}
+
 /// A person's unsent answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
@@ -131,4 +167,20 @@ pub struct Draft {
     /// Text to the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_say_what_they_keep() {
+        let tenant = TenantId::new("t").unwrap();
+        let asker = AskerId::new("turn:1").unwrap();
+        let name = LeaseName::new("asker:1").unwrap();
+        assert_eq!(Lease::asker(&tenant, &asker).kept(), Some(Kept::Asker(tenant.clone(), asker)));
+        assert_eq!(Lease::turn(&tenant, &name).kept(), Some(Kept::Turn(tenant, name)));
+        let strange = Lease { tenant: "t".to_owned(), name: "room:1".to_owned() };
+        assert_eq!(strange.kept(), None);
+    }
 }
