@@ -14,8 +14,8 @@ mod reachable;
 mod traits;
 
 pub use append::append;
-pub use reachable::until_reachable;
 pub use bus::Bus;
+pub use reachable::until_reachable;
 pub use traits::{
     Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, ReplySink, Stored,
     StoredDraft, Submission, Submitted,

@@ -126,6 +126,7 @@ async fn tails_and_takers_survive_a_killed_server() {
     }
     let heartbeat = askbus_wire::messages::Heartbeat {
         service: "gateway".into(),
+        instance: "g1".into(),
         ..askbus_wire::messages::Heartbeat::default()
     };
     reached!(bus.alive.publish(&heartbeat));
