@@ -103,7 +103,10 @@ impl Feed {
         match &stored.decoded {
             Decoded::Commit(commit) if serves => {
                 let tenant = picture.tenants.entry(stored.tenant.clone()).or_default();
-                for change in tenant.projection.apply(stored.seq, commit) {
+                for change in tenant
+                    .projection
+                    .apply(stored.seq, commit, stored.trace.as_deref())
+                {
                     // An error only says that no socket is open.
                     let _ = tenant.news.send(Arc::new(News::Change(change)));
                 }

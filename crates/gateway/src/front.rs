@@ -22,8 +22,10 @@ pub(crate) async fn admit(
     peer: SocketAddr,
     mut request: Request<Body>,
 ) -> Response {
-    let api = !is_static(request.uri().path());
+    let path = request.uri().path().to_owned();
+    let method = request.method().clone();
     let trace = Trace::of(request.headers());
+    let traced = trace.as_str().to_owned();
     let mut response = match gate(gateway, peer, &request) {
         Err(refused) => refused.into_response(),
         Ok(Entry::SignInPage) => sign_in::page_for_strangers(),
@@ -41,7 +43,9 @@ pub(crate) async fn admit(
             }
         }
     };
-    harden(response.headers_mut(), api);
+    harden(response.headers_mut(), !is_static(&path));
+    // The path only: a query may hold a sign-in code.
+    tracing::debug!(%method, path, status = response.status().as_u16(), trace = traced, "served");
     response
 }
 

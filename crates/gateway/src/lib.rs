@@ -14,6 +14,7 @@ mod listener;
 mod lookup;
 mod options;
 mod pace;
+mod params;
 mod passthrough;
 mod presence;
 mod projection;

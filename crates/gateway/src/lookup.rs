@@ -50,7 +50,7 @@ pub(crate) async fn in_log(
     let mut session = Projection::default();
     for message in stored.map_err(unavailable)? {
         if let Decoded::Commit(commit) = &message.decoded {
-            session.apply(message.seq, commit);
+            session.apply(message.seq, commit, message.trace.as_deref());
         }
     }
     Ok(session.card(id).cloned())

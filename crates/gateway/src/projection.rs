@@ -23,6 +23,8 @@ pub(crate) struct Card {
     /// Log sequence of its `resolved`.
     pub settled_seq: Option<u64>,
     pub late: Vec<LateAnswer>,
+    /// The trace in which it was asked.
+    pub trace: Option<Arc<str>>,
 }
 
 impl Card {
@@ -65,15 +67,20 @@ pub(crate) struct Projection {
 
 impl Projection {
     /// Folds the commit stored at `seq`.
-    pub(crate) fn apply(&mut self, seq: u64, commit: &Commit) -> Vec<Change> {
-        commit
-            .events
-            .iter()
-            .filter_map(|event| self.fold(seq, &commit.session_id, event))
+    pub(crate) fn apply(&mut self, seq: u64, commit: &Commit, trace: Option<&str>) -> Vec<Change> {
+        let (session, events) = (&commit.session_id, commit.events.iter());
+        events
+            .filter_map(|event| self.fold(seq, session, event, trace))
             .collect()
     }
 
-    fn fold(&mut self, seq: u64, session: &SessionId, event: &Event) -> Option<Change> {
+    fn fold(
+        &mut self,
+        seq: u64,
+        session: &SessionId,
+        event: &Event,
+        trace: Option<&str>,
+    ) -> Option<Change> {
         match event {
             Event::Begun { turn } => {
                 let turn = Turn {
@@ -108,6 +115,7 @@ impl Projection {
                     requested_seq: seq,
                     settled_seq: None,
                     late: Vec::new(),
+                    trace: trace.map(Arc::from),
                 });
                 self.pending.insert((seq, *clarify_id));
                 self.cards.insert(*clarify_id, Arc::clone(&card));

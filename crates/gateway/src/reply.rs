@@ -99,12 +99,19 @@ pub(crate) async fn read_json<T: serde::de::DeserializeOwned>(body: Body) -> Res
     } else {
         bytes
     };
-    serde_json::from_slice(&bytes).map_err(|error| {
-        // The position only: the message of an error may quote what a person wrote.
-        let (line, column) = (error.line(), error.column());
-        let what = format!("the body is not the JSON expected here (line {line}, column {column}); nothing was done");
+    let invalid = |error: &serde_json::Error| {
+        // Nothing of the message of an error: it may quote what a person wrote.
+        tracing::debug!(
+            line = error.line(),
+            column = error.column(),
+            "a body was refused"
+        );
+        let what = "the body is not the JSON object expected here; nothing was done";
         Refusal::new(ErrorCode::InvalidRequest, what)
-    })
+    };
+    // A list would be taken for an object's fields in their order.
+    let object: Map<String, Value> = serde_json::from_slice(&bytes).map_err(|e| invalid(&e))?;
+    serde_json::from_value(Value::Object(object)).map_err(|e| invalid(&e))
 }
 
 /// How a clarification ended, as fields.

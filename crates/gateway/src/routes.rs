@@ -2,6 +2,7 @@
 
 use crate::caller::{Person, Reader, Shown};
 use crate::gateway::Gateway;
+use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, read_json, respond};
 use crate::submit::{self, Judged, Sent, explain};
 use crate::trace::Trace;
@@ -11,7 +12,7 @@ use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use http::{Request, StatusCode};
@@ -62,7 +63,7 @@ struct ListQuery {
 async fn list(
     State(gateway): State<Arc<Gateway>>,
     Reader(viewer): Reader,
-    Query(query): Query<ListQuery>,
+    Params(query): Params<ListQuery>,
 ) -> Result<Response, Refusal> {
     let invalid = |what: &str| Refusal::new(ErrorCode::InvalidRequest, what);
     let limit = match query.limit.as_deref() {
@@ -101,7 +102,7 @@ async fn list(
 async fn one(
     State(gateway): State<Arc<Gateway>>,
     person: Person,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Refusal> {
     let viewer = person.viewer();
     let card = lookup::find(&gateway, &viewer, &id).await?;
@@ -125,10 +126,15 @@ async fn answer(
     State(gateway): State<Arc<Gateway>>,
     person: Person,
     Extension(trace): Extension<Trace>,
-    Path(id): Path<String>,
+    Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let sent: Sent = read_json(request.into_body()).await?;
+    if sent.is_silent() {
+        // On this route a body forgotten by a script is no dismissal.
+        let message = "say what to do: action, answers or response; nothing was sent";
+        return Err(Refusal::new(ErrorCode::InvalidRequest, message));
+    }
     let card = lookup::find(&gateway, &person.viewer(), &id).await?;
     let who = person.0.credential.subject.clone();
     let actor = Actor {
@@ -136,7 +142,7 @@ async fn answer(
         surface: surface(&person, sent.surface),
     };
     let response = sent.into_response(&card, actor)?;
-    let judged = submit::respond(&gateway, &person, &card, response, trace.as_str()).await?;
+    let judged = submit::respond(&gateway, &person, &card, response, &trace).await?;
     Ok(judged_response(judged))
 }
 
@@ -150,13 +156,13 @@ async fn hold(
     State(gateway): State<Arc<Gateway>>,
     person: Person,
     Extension(trace): Extension<Trace>,
-    Path(id): Path<String>,
+    Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let body: HoldBody = read_json(request.into_body()).await?;
     let card = lookup::find(&gateway, &person.viewer(), &id).await?;
     let surface = surface(&person, body.surface);
-    let judged = submit::hold(&gateway, &person, &card, surface, trace.as_str()).await?;
+    let judged = submit::hold(&gateway, &person, &card, surface, &trace).await?;
     Ok(judged_response(judged))
 }
 

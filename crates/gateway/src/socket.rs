@@ -8,6 +8,7 @@ use crate::caller::{Person, recheck};
 use crate::drafts;
 use crate::feed::{News, Snapshot};
 use crate::gateway::Gateway;
+use crate::params::Params;
 use crate::presence::Seat;
 use crate::projection::{Card, Change};
 use crate::reply::Refusal;
@@ -17,7 +18,7 @@ use askbus_domain::ClarifyId;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::Draft;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Extension, State};
 use axum::response::{IntoResponse as _, Response};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, SplitSink};
@@ -65,7 +66,7 @@ pub(crate) async fn open(
     State(gateway): State<Arc<Gateway>>,
     person: Person,
     Extension(trace): Extension<Trace>,
-    Query(query): Query<SocketQuery>,
+    Params(query): Params<SocketQuery>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     let speech = match query.dialect.as_deref() {
@@ -243,13 +244,17 @@ impl Socket {
     }
 
     async fn send_message(&mut self, message: Message) -> Step {
-        match tokio::time::timeout(SEND_TIMEOUT, self.sink.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(End::Gone),
-            Err(_) => Err(End::Close(
-                close_code::AGAIN,
-                "too slow to keep up; reconnect",
-            )),
+        let shutdown = self.gateway.shutdown.clone();
+        let sending = tokio::time::timeout(SEND_TIMEOUT, self.sink.send(message));
+        tokio::select! {
+            biased;
+            sent = sending => match sent {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(_)) => Err(End::Gone),
+                Err(_) => Err(End::Close(close_code::AGAIN, "too slow to keep up; reconnect")),
+            },
+            // Only what does not go out at once is given up.
+            () = shutdown.cancelled() => Err(End::Gone),
         }
     }
 
@@ -379,10 +384,14 @@ impl Socket {
                         .await;
                 }
                 match (serde_json::from_str::<Value>(&text), self.speech) {
-                    (Ok(object), Speech::Studio) => self.hear_studio(object).await,
-                    (Ok(object), Speech::Interaction) => self.hear_interaction(object).await,
-                    (Err(_), _) => {
-                        let message = "the frame is not JSON; nothing was done";
+                    (Ok(object @ Value::Object(_)), Speech::Studio) => {
+                        self.hear_studio(object).await
+                    }
+                    (Ok(object @ Value::Object(_)), Speech::Interaction) => {
+                        self.hear_interaction(object).await
+                    }
+                    (Ok(_) | Err(_), _) => {
+                        let message = "the frame is not a JSON object; nothing was done";
                         self.refuse(WireError::new(ErrorCode::InvalidRequest, message))
                             .await
                     }

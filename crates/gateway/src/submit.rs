@@ -4,6 +4,7 @@
 use crate::caller::Person;
 use crate::gateway::Gateway;
 use crate::projection::Card;
+use crate::trace::Trace;
 use crate::{drafts, lookup};
 use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, DecidedBy, Outcome, Response, SCHEMA, Surface,
@@ -44,6 +45,11 @@ impl Sent {
             response,
             ..Self::default()
         }
+    }
+
+    /// Whether it says anything at all.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.action.is_none() && self.answers.is_none() && self.response.is_none()
     }
 
     /// What goes into the inbox. The answer id is made here where none is sent.
@@ -121,7 +127,7 @@ pub(crate) async fn respond(
     person: &Person,
     card: &Arc<Card>,
     response: Response,
-    trace: &str,
+    trace: &Trace,
 ) -> Result<Judged, WireError> {
     let draft = Draft {
         tab: response.answer_id.to_string(),
@@ -142,7 +148,7 @@ pub(crate) async fn hold(
     person: &Person,
     card: &Arc<Card>,
     surface: Surface,
-    trace: &str,
+    trace: &Trace,
 ) -> Result<Judged, WireError> {
     let actor = Actor {
         person: person.0.credential.subject.clone(),
@@ -156,7 +162,7 @@ async fn send(
     person: &Person,
     card: &Arc<Card>,
     body: InboxBody,
-    trace: &str,
+    trace: &Trace,
 ) -> Result<Judged, WireError> {
     let submission = Submission {
         tenant: person.tenant().clone(),
@@ -167,7 +173,7 @@ async fn send(
             requested_seq: card.requested_seq,
             body,
         },
-        trace: Some(trace.to_owned()),
+        trace: Some(trace.of_answer(card.trace.as_deref())),
     };
     let (gateway, person, card) = (Arc::clone(gateway), person.clone(), Arc::clone(card));
     let tasks = gateway.tasks.clone();

@@ -5,7 +5,11 @@ use http::HeaderMap;
 
 /// The `traceparent` of one request.
 #[derive(Debug, Clone)]
-pub(crate) struct Trace(String);
+pub(crate) struct Trace {
+    text: String,
+    /// The caller named it.
+    given: bool,
+}
 
 impl Trace {
     /// Continues the trace named in `headers`, or begins a new one.
@@ -13,24 +17,38 @@ impl Trace {
         let given = headers
             .get(TRACEPARENT)
             .and_then(|v| v.to_str().ok())
-            .and_then(parse);
-        let span: u64 = rand::random::<u64>() | 1;
+            .and_then(child_of);
         match given {
-            Some((trace, flags)) => Self(format!("00-{trace}-{span:016x}-{flags}")),
-            None => Self::begin(),
+            Some(text) => Self { text, given: true },
+            None => Self {
+                text: begin(),
+                given: false,
+            },
         }
     }
 
-    /// A new trace.
-    pub(crate) fn begin() -> Self {
-        let trace: u128 = rand::random::<u128>() | 1;
-        let span: u64 = rand::random::<u64>() | 1;
-        Self(format!("00-{trace:032x}-{span:016x}-01"))
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
     }
 
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
+    /// What an answer carries: the caller's trace, else the one in which the question was asked.
+    pub(crate) fn of_answer(&self, question: Option<&str>) -> String {
+        let asked = question.filter(|_| !self.given).and_then(child_of);
+        asked.unwrap_or_else(|| self.text.clone())
     }
+}
+
+fn begin() -> String {
+    let trace: u128 = rand::random::<u128>() | 1;
+    let span: u64 = rand::random::<u64>() | 1;
+    format!("00-{trace:032x}-{span:016x}-01")
+}
+
+/// A new span in the trace of `text`, when that is a valid header.
+fn child_of(text: &str) -> Option<String> {
+    let (trace, flags) = parse(text)?;
+    let span: u64 = rand::random::<u64>() | 1;
+    Some(format!("00-{trace}-{span:016x}-{flags}"))
 }
 
 /// Trace id and flags of a valid version 00 header.
@@ -74,6 +92,9 @@ mod tests {
             "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         ] {
             headers.insert(TRACEPARENT, broken.parse().unwrap());
+            let question = format!("00-{trace}-b7ad6b7169203331-00");
+            let answer = Trace::of(&headers).of_answer(Some(&question));
+            assert!(answer.starts_with(&format!("00-{trace}-")) && answer.ends_with("-00"));
             assert!(parse(Trace::of(&headers).as_str()).is_some_and(|(id, _)| id != trace));
         }
     }

@@ -103,7 +103,7 @@ impl Socket {
         let trace = self.trace.clone();
         let waited = card.clarification.is_pending();
         let work = async move {
-            let judged = submit::respond(&gateway, &person, &card, response, trace.as_str()).await;
+            let judged = submit::respond(&gateway, &person, &card, response, &trace).await;
             let (session, id) = (card.session.as_str(), card.id().to_string());
             let refused = |code, message: String, stale| {
                 vec![error(

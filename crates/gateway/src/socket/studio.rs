@@ -145,7 +145,7 @@ impl Socket {
         // The draft is what was just sent; saving it after the answer would bring it back.
         self.unsaved.remove(&card.id());
         let work = async move {
-            let judged = submit::respond(&gateway, &person, &card, response, trace.as_str()).await;
+            let judged = submit::respond(&gateway, &person, &card, response, &trace).await;
             let mut reply = match judged {
                 Ok(judged) => verdict(&card, judged),
                 Err(error) => not_resolved(
@@ -168,7 +168,7 @@ impl Socket {
         let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
         let trace = self.trace.clone();
         let work = async move {
-            let judged = submit::hold(&gateway, &person, &card, Surface::Web, trace.as_str()).await;
+            let judged = submit::hold(&gateway, &person, &card, Surface::Web, &trace).await;
             match judged {
                 // Everybody hears of the hold from the log, its author too.
                 Ok(Judged::Unjudged | Judged::Reply(InboxReply::Held)) => Vec::new(),

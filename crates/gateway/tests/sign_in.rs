@@ -1,0 +1,142 @@
+//! Links, credentials and cookies.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod world;
+
+use askbus_credential::Role;
+use serde_json::{Value, json};
+use world::World;
+
+fn cookie_of(response: &reqwest::Response) -> String {
+    let set = response
+        .headers()
+        .get("set-cookie")
+        .unwrap()
+        .to_str()
+        .unwrap();
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(set.contains(part), "{set}");
+    }
+    set.split(';').next().unwrap().to_owned()
+}
+
+async fn me(world: &World, cookie: &str) -> (u16, Value) {
+    let request = world
+        .http
+        .get(world.url("/api/me"))
+        .header("cookie", cookie);
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+// contract: D14
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_signs_in_once() {
+    let world = World::start().await;
+    let link = world.gateway.as_ref().unwrap().sign_in_url().unwrap();
+    assert!(link.starts_with(&format!("http://{}/sign-in?code=", world.address)));
+    // Looking does not spend it.
+    world.http.head(&link).send().await.unwrap();
+    let first = world.http.get(&link).send().await.unwrap();
+    assert_eq!(first.status(), 200);
+    let cookie = cookie_of(&first);
+    let page = first.text().await.unwrap();
+    assert!(
+        page.contains("url=/") && !page.contains("<script"),
+        "{page}"
+    );
+    let (status, object) = me(&world, &cookie).await;
+    assert_eq!(
+        (status, &object["person"], &object["tenant"]),
+        (200, &json!("owner"), &json!("local"))
+    );
+    let second = world.http.get(&link).send().await.unwrap();
+    assert_eq!(second.status(), 401);
+    assert!(second.headers().get("set-cookie").is_none());
+    for wrong in ["/sign-in", "/sign-in?code=", "/sign-in?code=00"] {
+        assert_eq!(
+            world
+                .http
+                .get(world.url(wrong))
+                .send()
+                .await
+                .unwrap()
+                .status(),
+            401
+        );
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_brings_a_credential_and_makes_a_link_of_the_same_scope() {
+    let world = World::start().await;
+    let ann = world.token(Role::Person, "ann", "acme", &["design"]);
+    let sign_in = |body: Value| {
+        world
+            .http
+            .post(world.url("/api/sign-in"))
+            .json(&body)
+            .send()
+    };
+    let response = sign_in(json!({"credential": ann})).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let cookie = cookie_of(&response);
+    assert_eq!(me(&world, &cookie).await.1["person"], "ann");
+    let agent = world.token(Role::Agent, "bot", "acme", &["design"]);
+    assert_eq!(
+        sign_in(json!({"credential": agent}))
+            .await
+            .unwrap()
+            .status(),
+        403
+    );
+    assert_eq!(
+        sign_in(json!({"credential": "x"})).await.unwrap().status(),
+        401
+    );
+    assert_eq!(sign_in(json!({})).await.unwrap().status(), 401);
+    let (status, object) = world.post("/api/sign-in-link", &agent, json!({})).await;
+    assert_eq!(status, 403, "{object}");
+    let (_, object) = world.post("/api/sign-in-link", &ann, json!({})).await;
+    let response = world
+        .http
+        .get(object["url"].as_str().unwrap())
+        .send()
+        .await
+        .unwrap();
+    let (_, object) = me(&world, &cookie_of(&response)).await;
+    assert_eq!(object["person"], "ann");
+    assert_eq!(object["tenant"], "acme");
+    assert_eq!(object["profiles"], json!(["design"]));
+    let out = world
+        .http
+        .post(world.url("/api/sign-out"))
+        .header("cookie", &cookie)
+        .send()
+        .await;
+    let emptied = cookie_of(&out.unwrap());
+    assert_eq!(me(&world, &emptied).await.0, 401);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_without_scripts_signs_in_too() {
+    let world = World::start().await;
+    let token = world.person("ann");
+    let request = world
+        .http
+        .post(world.url("/api/sign-in"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(format!("other=1&credential={token}"));
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(me(&world, &cookie_of(&response)).await.1["person"], "ann");
+    world.end().await;
+}
