@@ -3,7 +3,8 @@
 
 use crate::cli::{Cli, Command, LogFormat};
 use figment::providers::{Env, Format as _, Serialized, Toml};
-use figment::{Figment, Profile, Source};
+use figment::value::{Dict, Map};
+use figment::{Figment, Metadata, Profile, Provider, Source};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -188,7 +189,7 @@ fn mcp_flags(flags: &mut Flags, args: &crate::cli::McpArgs) {
 pub(crate) fn load(cli: &Cli) -> Result<Settings, String> {
     let flags = Serialized::from(flags(cli), Profile::Default);
     let outer = Figment::from(Serialized::defaults(defaults()))
-        .merge(Env::prefixed(PREFIX).only(&["home"]))
+        .merge(Variables(Env::prefixed(PREFIX).only(&["home"])))
         .merge(flags.clone());
     let home: PathBuf = outer.extract_inner("home").map_err(|e| e.to_string())?;
     let file = match (&cli.options.config, std::env::var_os("ASKBUS_CONFIG")) {
@@ -198,10 +199,29 @@ pub(crate) fn load(cli: &Cli) -> Result<Settings, String> {
     };
     let figment = Figment::from(Serialized::defaults(defaults()))
         .merge(file)
-        .merge(Env::prefixed(PREFIX).ignore(&["config"]).only(KNOWN))
+        .merge(Variables(
+            Env::prefixed(PREFIX).ignore(&["config"]).only(KNOWN),
+        ))
         .merge(flags);
-    let config = figment.extract::<Config>().map_err(|e| describe(&e))?;
+    // Lossy: numbers and flags are read from the text of variables.
+    let config = figment
+        .extract_lossy::<Config>()
+        .map_err(|e| describe(&e))?;
     Ok(Settings { config, figment })
+}
+
+/// Variables as they are written: a session named `42` is a name, not a number.
+struct Variables(Env);
+
+impl Provider for Variables {
+    fn metadata(&self) -> Metadata {
+        self.0.metadata()
+    }
+
+    fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
+        let dict = self.0.iter().map(|(k, v)| (k.into_string(), v.into()));
+        Ok(Profile::Default.collect(dict.collect()))
+    }
 }
 
 /// Variables of other purposes may carry the same prefix; only these are settings.

@@ -12,7 +12,6 @@ use askbus_wire::proto::{BeginTurnRequest, EndTurnRequest, HoldTurnRequest};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
-use tokio::io::AsyncReadExt as _;
 use tokio_util::sync::CancellationToken;
 
 /// How long one call may take.
@@ -126,10 +125,9 @@ async fn hold(client: &mut Client, context: &str, profile: &str) -> Result<(), F
 fn input_closed() -> CancellationToken {
     let token = CancellationToken::new();
     let closed = token.clone();
-    tokio::spawn(async move {
-        let mut input = tokio::io::stdin();
-        let mut sink = [0; 1024];
-        while matches!(input.read(&mut sink).await, Ok(n) if n > 0) {}
+    std::thread::spawn(move || {
+        // An error is an end as well.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         closed.cancel();
     });
     token
