@@ -8,8 +8,9 @@ use askbus_wire::codec::Decoded;
 /// session's log holds a commit with this id after an error, it was written.
 ///
 /// # Errors
-/// [`AppendError::Conflict`] when another commit came first; [`AppendError::Uncertain`] only when
-/// the log could not be read after the error either. Then the same commit may be appended again.
+/// [`AppendError::Conflict`] when another commit came first; [`AppendError::Uncertain`] when the
+/// log could not be read after the error either, or does not hold it yet (it may still be on its
+/// way). Then the same commit may be appended again: it is written once.
 pub async fn append(
     ledger: &dyn Ledger,
     commit: &Commit,

@@ -1,15 +1,15 @@
 //! The inbox of the embedded file. Rows are on disk before anybody is told; who holds which
 //! message is kept in memory only, so after a restart everything unsettled is delivered again.
 
-use super::frame::{self, Frame};
+use super::arrival::{Arrival, Clarification};
+use super::settle::{Reply, Settle};
 use super::writer::{Request, Submit};
 use super::{Shared, fit_trace};
 use crate::message_id::message_id;
-use crate::{Ack, Delivery, Inbox, LedgerError, ReplySink, Submission, Submitted};
+use crate::{Delivery, Inbox, LedgerError, Submission, Submitted};
 use askbus_domain::{ClarifyId, MAX_COMMIT_BYTES, SessionId, TenantId, Timestamp};
 use askbus_wire::messages::InboxReply;
 use async_trait::async_trait;
-use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,64 +24,6 @@ const DUPLICATE_WINDOW_MS: i64 = 120_000;
 const TAKE_CAPACITY: usize = 256;
 /// Unjudged messages at most.
 const MAX_UNJUDGED: usize = 200_000;
-
-/// A message on its way into the inbox.
-pub(super) struct Arrival {
-    pub seq: u64,
-    pub stored_at: Timestamp,
-    pub tenant: TenantId,
-    pub session: SessionId,
-    pub clarify_token: String,
-    pub payload: Bytes,
-    pub trace: Option<String>,
-    pub waiters: Vec<oneshot::Sender<InboxReply>>,
-}
-
-impl Arrival {
-    /// Its row.
-    pub fn row(&self, message_id: &str) -> Vec<u8> {
-        let trace = self.trace.as_deref().unwrap_or_default();
-        let texts = [
-            self.tenant.as_str(),
-            self.session.as_str(),
-            &self.clarify_token,
-            message_id,
-            trace,
-        ];
-        frame::encode(0, self.stored_at, &texts, &self.payload)
-    }
-
-    /// Reads a row, with its message id; none when it is damaged.
-    pub fn from_row(seq: u64, row: &[u8]) -> Option<(String, Self)> {
-        let Frame {
-            stored_at,
-            texts: [tenant, session, clarification, id, trace],
-            payload,
-            ..
-        } = frame::parse::<5>(row)?;
-        let arrival = Self {
-            seq,
-            stored_at,
-            tenant: TenantId::new(tenant).ok()?,
-            session: SessionId::new(session).ok()?,
-            clarify_token: clarification.to_owned(),
-            payload: Bytes::copy_from_slice(payload),
-            trace: (!trace.is_empty()).then(|| trace.to_owned()),
-            waiters: Vec::new(),
-        };
-        Some((id.to_owned(), arrival))
-    }
-
-    fn clarification(&self) -> Clarification {
-        (
-            self.tenant.clone(),
-            self.session.clone(),
-            self.clarify_token.clone(),
-        )
-    }
-}
-
-type Clarification = (TenantId, SessionId, String);
 
 struct Entry {
     message: Arrival,
@@ -230,6 +172,24 @@ impl Messages {
         self.arrived.send_replace(());
     }
 
+    /// Forgets a message: it is judged.
+    pub fn settle(&self, seq: u64) {
+        self.state().remove(seq);
+    }
+
+    /// Those who wait for the verdict on a message, once.
+    pub fn take_waiters(&self, seq: u64) -> Vec<oneshot::Sender<InboxReply>> {
+        self.state().waiters.remove(&seq).unwrap_or_default()
+    }
+
+    /// Lets go of those who wait for a verdict that will not come any more.
+    pub fn drop_waiters_of_settled(&self, seq: u64) {
+        let mut state = self.state();
+        if !state.entries.contains_key(&seq) {
+            state.waiters.remove(&seq);
+        }
+    }
+
     fn new_taker(&self) -> u64 {
         let mut state = self.state();
         state.next_taker += 1;
@@ -351,54 +311,6 @@ impl Shared {
             }
         }
         self.inbox.take_back(taker, held);
-    }
-}
-
-struct Settle {
-    shared: Arc<Shared>,
-    seq: u64,
-}
-
-#[async_trait]
-impl Ack for Settle {
-    async fn ack(&self) -> Result<(), LedgerError> {
-        self.shared.inbox.state().remove(self.seq);
-        self.shared.request(Request::Settle(self.seq)).await
-    }
-
-    async fn term(&self) -> Result<(), LedgerError> {
-        self.ack().await
-    }
-}
-
-struct Reply {
-    shared: Arc<Shared>,
-    seq: u64,
-}
-
-#[async_trait]
-impl ReplySink for Reply {
-    async fn send(&self, reply: &InboxReply) {
-        let waiters = self
-            .shared
-            .inbox
-            .state()
-            .waiters
-            .remove(&self.seq)
-            .unwrap_or_default();
-        for waiter in waiters {
-            // An author who stopped listening reads the log.
-            drop(waiter.send(reply.clone()));
-        }
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        let mut state = self.shared.inbox.state();
-        if !state.entries.contains_key(&self.seq) {
-            state.waiters.remove(&self.seq);
-        }
     }
 }
 

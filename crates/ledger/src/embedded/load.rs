@@ -1,7 +1,7 @@
 //! What is kept in memory, derived from the rows at every start, and old rows dropped on the way.
 
+use super::arrival::Arrival;
 use super::frame;
-use super::inbox::Arrival;
 use super::log::{SessionKey, ids, tag};
 use super::store::{Change, DRAFTS, INBOX, LOG, Store};
 use crate::LedgerError;
@@ -137,4 +137,70 @@ fn load_drafts(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use askbus_domain::{SessionId, TenantId, Timestamp};
+
+    fn row(session: &str, kind: EventKind, days_ago: i64, now: i64) -> Vec<u8> {
+        let at = Timestamp::from_unix_millis(now - days_ago * DAY_MS);
+        frame::encode(tag(kind), at, &["acme", session, ""], b"{}")
+    }
+
+    #[test]
+    fn old_messages_go_unless_a_last_turn_needs_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let now = 1_800_000_000_000;
+        let rows = [
+            ("busy", EventKind::Begun, 40),
+            ("idle", EventKind::Begun, 39),
+            ("busy", EventKind::Requested, 38),
+            ("busy", EventKind::Begun, 35),
+            ("idle", EventKind::Requested, 34),
+            ("fresh", EventKind::Begun, 33),
+            ("busy", EventKind::Held, 31),
+            ("fresh", EventKind::Begun, 1),
+        ];
+        let log = rows
+            .iter()
+            .zip(1..)
+            .map(|((session, kind, age), seq)| Change::Log(seq, row(session, *kind, *age, now)));
+        let mut changes: Vec<_> = log.collect();
+        for (key, age) in [("kept", 13), ("old", 15)] {
+            let at = Timestamp::from_unix_millis(now - age * DAY_MS);
+            changes.push(Change::Draft(key.into(), frame::encode(0, at, &[], b"{}")));
+        }
+        store.write(&changes, true).unwrap();
+        // The second time nothing more goes.
+        for _ in 0..2 {
+            let loaded = load(&store, now).unwrap();
+            let of = |session: &str| {
+                let key = (
+                    TenantId::new("acme").unwrap(),
+                    SessionId::new(session).unwrap(),
+                );
+                loaded.sessions[&key].clone()
+            };
+            assert_eq!(of("busy"), [4, 7], "everything since the last begin stays");
+            assert_eq!(of("idle"), [2, 5]);
+            assert_eq!(of("fresh"), [8]);
+            assert_eq!(loaded.last_seq, 8);
+        }
+        let left = store
+            .read(|snapshot| {
+                let log = snapshot.open_table(LOG)?;
+                let seqs: Vec<u64> = log.iter()?.map(|e| e.unwrap().0.value()).collect();
+                let drafts = snapshot.open_table(DRAFTS)?;
+                let keys: Vec<_> = drafts
+                    .iter()?
+                    .map(|e| e.unwrap().0.value().to_owned())
+                    .collect();
+                Ok((seqs, keys))
+            })
+            .unwrap();
+        assert_eq!(left, (vec![2, 4, 5, 7, 8], vec!["kept".to_owned()]));
+    }
 }

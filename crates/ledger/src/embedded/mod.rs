@@ -5,11 +5,13 @@
 //! them. Drafts are kept for 14 days. Both are tidied when the file is opened.
 
 mod alive;
+mod arrival;
 mod drafts;
 mod frame;
 mod inbox;
 mod load;
 mod log;
+mod settle;
 mod store;
 mod writer;
 

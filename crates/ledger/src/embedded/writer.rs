@@ -1,8 +1,8 @@
 //! The one thread that writes. It takes whatever requests are waiting, decides them in memory,
 //! writes all of them in one transaction (one wait for the disk) and only then tells anybody.
 
+use super::arrival::Arrival;
 use super::frame;
-use super::inbox::Arrival;
 use super::log::{SessionKey, tag};
 use super::store::Change;
 use super::{Shared, now};
