@@ -3,14 +3,15 @@
 
 mod interaction;
 mod studio;
+mod telling;
 
 use crate::caller::{Person, recheck};
 use crate::drafts;
-use crate::feed::{News, Snapshot};
+use crate::feed::News;
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::presence::Seat;
-use crate::projection::{Card, Change};
+use crate::projection::Card;
 use crate::reply::Refusal;
 use crate::submit::Judged;
 use crate::trace::Trace;
@@ -255,103 +256,6 @@ impl Socket {
             },
             // Only what does not go out at once is given up.
             () = shutdown.cancelled() => Err(End::Gone),
-        }
-    }
-
-    /// Whether the socket was opened for this card's session, or for all.
-    fn wants(&self, card: &Card) -> bool {
-        self.session
-            .as_ref()
-            .is_none_or(|s| s == card.session.as_str())
-    }
-
-    async fn replay(&mut self, snapshot: &Snapshot, first: bool) -> Step {
-        for (seq, card) in &snapshot.resolved {
-            if let Some(object) = self.resolved(card, *seq).filter(|_| self.wants(card)) {
-                self.send(&object).await?;
-            }
-        }
-        let pending: Vec<_> = snapshot
-            .pending
-            .iter()
-            .filter(|c| self.wants(c))
-            .cloned()
-            .collect();
-        for card in &pending {
-            if let Some(object) = self.requested(card) {
-                self.send(&object).await?;
-            }
-        }
-        if self.speech == Speech::Interaction {
-            return Ok(());
-        }
-        if first {
-            for (card, stored) in drafts::own(&self.gateway, &self.person, &pending).await {
-                self.send(&drafts::own_event(&card, &stored.draft)).await?;
-            }
-        }
-        self.send(&studio::ready(snapshot.seq, &pending)).await
-    }
-
-    fn requested(&self, card: &Card) -> Option<Value> {
-        let asker = &card.clarification.asker_id;
-        let gone = self
-            .gateway
-            .presence
-            .disconnected(self.person.tenant(), asker);
-        match self.speech {
-            Speech::Studio => Some(crate::view::requested(card, self.gateway.now(), gone)),
-            Speech::Interaction => interaction::request(card),
-        }
-    }
-
-    fn resolved(&self, card: &Card, seq: u64) -> Option<Value> {
-        let outcome = card.clarification.outcome.as_ref()?;
-        match self.speech {
-            Speech::Studio => Some(crate::view::resolved(card, seq, outcome)),
-            Speech::Interaction => interaction::resolved(card, outcome),
-        }
-    }
-
-    async fn tell(&mut self, news: &News) -> Step {
-        let object = match news {
-            News::Change(Change { card, .. }) | News::Draft { card, .. }
-                if !self.person.viewer().sees(card) || !self.wants(card) =>
-            {
-                None
-            }
-            News::Change(change) => self.change(change),
-            News::Draft { socket, .. } if *socket == self.seat.number => None,
-            News::Draft { .. } if self.speech == Speech::Interaction => None,
-            News::Draft {
-                card,
-                person,
-                draft,
-                ..
-            } => {
-                let own = *person == self.person.0.credential.subject;
-                Some(if own {
-                    drafts::own_event(card, draft)
-                } else {
-                    drafts::writing_event(card, person)
-                })
-            }
-        };
-        match object {
-            Some(object) => self.send(&object).await,
-            None => Ok(()),
-        }
-    }
-
-    fn change(&self, change: &Change) -> Option<Value> {
-        use crate::projection::ChangeKind as Kind;
-        let (card, seq) = (&*change.card, change.seq);
-        match (change.kind, self.speech) {
-            (Kind::Requested, _) => self.requested(card),
-            (Kind::Resolved, _) => self.resolved(card, seq),
-            (Kind::Held, Speech::Studio) => Some(crate::view::held(card, seq, self.gateway.now())),
-            (Kind::Late, Speech::Studio) => Some(crate::view::late(card, seq)),
-            (Kind::Held | Kind::Late, Speech::Interaction) => None,
         }
     }
 

@@ -1,0 +1,105 @@
+//! What a socket says: the replay, and news as they come.
+
+use super::{Socket, Speech, Step, interaction, studio};
+use crate::feed::{News, Snapshot};
+use crate::projection::{Card, Change, ChangeKind as Kind};
+use crate::{drafts, view};
+use serde_json::Value;
+
+impl Socket {
+    /// Whether the socket was opened for this card's session, or for all.
+    fn wants(&self, card: &Card) -> bool {
+        self.session
+            .as_ref()
+            .is_none_or(|s| s == card.session.as_str())
+    }
+
+    pub(super) async fn replay(&mut self, snapshot: &Snapshot, first: bool) -> Step {
+        for (seq, card) in &snapshot.resolved {
+            if let Some(object) = self.resolved(card, *seq).filter(|_| self.wants(card)) {
+                self.send(&object).await?;
+            }
+        }
+        let pending: Vec<_> = snapshot
+            .pending
+            .iter()
+            .filter(|c| self.wants(c))
+            .cloned()
+            .collect();
+        for card in &pending {
+            if let Some(object) = self.requested(card) {
+                self.send(&object).await?;
+            }
+        }
+        if self.speech == Speech::Interaction {
+            return Ok(());
+        }
+        if first {
+            for (card, stored) in drafts::own(&self.gateway, &self.person, &pending).await {
+                self.send(&drafts::own_event(&card, &stored.draft)).await?;
+            }
+        }
+        self.send(&studio::ready(snapshot.seq, &pending)).await
+    }
+
+    fn requested(&self, card: &Card) -> Option<Value> {
+        let asker = &card.clarification.asker_id;
+        let gone = self
+            .gateway
+            .presence
+            .disconnected(self.person.tenant(), asker);
+        match self.speech {
+            Speech::Studio => Some(view::requested(card, self.gateway.now(), gone)),
+            Speech::Interaction => interaction::request(card),
+        }
+    }
+
+    fn resolved(&self, card: &Card, seq: u64) -> Option<Value> {
+        let outcome = card.clarification.outcome.as_ref()?;
+        match self.speech {
+            Speech::Studio => Some(view::resolved(card, seq, outcome)),
+            Speech::Interaction => interaction::resolved(card, outcome),
+        }
+    }
+
+    pub(super) async fn tell(&mut self, news: &News) -> Step {
+        let object = match news {
+            News::Change(Change { card, .. }) | News::Draft { card, .. }
+                if !self.person.viewer().sees(card) || !self.wants(card) =>
+            {
+                None
+            }
+            News::Change(change) => self.change(change),
+            News::Draft { socket, .. } if *socket == self.seat.number => None,
+            News::Draft { .. } if self.speech == Speech::Interaction => None,
+            News::Draft {
+                card,
+                person,
+                draft,
+                ..
+            } => {
+                let own = *person == self.person.0.credential.subject;
+                Some(if own {
+                    drafts::own_event(card, draft)
+                } else {
+                    drafts::writing_event(card, person)
+                })
+            }
+        };
+        match object {
+            Some(object) => self.send(&object).await,
+            None => Ok(()),
+        }
+    }
+
+    fn change(&self, change: &Change) -> Option<Value> {
+        let (card, seq) = (&*change.card, change.seq);
+        match (change.kind, self.speech) {
+            (Kind::Requested, _) => self.requested(card),
+            (Kind::Resolved, _) => self.resolved(card, seq),
+            (Kind::Held, Speech::Studio) => Some(view::held(card, seq, self.gateway.now())),
+            (Kind::Late, Speech::Studio) => Some(view::late(card, seq)),
+            (Kind::Held | Kind::Late, Speech::Interaction) => None,
+        }
+    }
+}
