@@ -14,6 +14,9 @@ use std::path::Path;
 use tempfile::TempDir;
 use tokio::process::Command;
 
+/// A window of Chromium is never narrower, in CSS pixels; what is has to be emulated as a phone.
+const NARROWEST: u32 = 500;
+
 /// A browser window with a profile of its own; gone on drop.
 pub struct Browser {
     /// The window.
@@ -42,6 +45,8 @@ impl Browser {
             .rsplit(' ')
             .next()
             .unwrap_or_default();
+        let profile_dir = format!("--user-data-dir={}", profile.path().display());
+        let size = format!("--window-size={width},{height}");
         let args = [
             "--headless=new",
             "--no-sandbox",
@@ -52,14 +57,15 @@ impl Browser {
             "--disable-component-update",
             "--disable-sync",
             "--lang=en",
-            &format!("--user-data-dir={}", profile.path().display()),
+            &size,
+            &profile_dir,
         ];
-        // A window of Chromium is never narrower than about 500 pixels; a phone is emulated.
-        let metrics = json!({"width": width, "height": height, "pixelRatio": 1.0});
-        let capabilities = json!({"goog:chromeOptions": {
-            "args": args,
-            "mobileEmulation": {"deviceMetrics": metrics},
-        }});
+        let mut options = json!({"args": args});
+        if width < NARROWEST {
+            let metrics = json!({"width": width, "height": height, "pixelRatio": 1.0});
+            options["mobileEmulation"] = json!({"deviceMetrics": metrics});
+        }
+        let capabilities = json!({"goog:chromeOptions": options});
         let capabilities = capabilities.as_object().cloned().unwrap_or_default();
         let address = format!("http://127.0.0.1:{port}");
         let mut builder = ClientBuilder::new(HttpConnector::new());

@@ -32,7 +32,7 @@ async fn the_official_client_asks_and_a_person_answers_in_the_browser() -> Resul
         "recommended": 0,
     }]})).await?;
 
-    let browser = Browser::open(1100, 820).await?;
+    let browser = Browser::open(1100, 960).await?;
     browser.goto(&up.announcement().sign_in_url).await?;
     browser
         .find("[data-clarify-id][data-state=waiting]")
