@@ -11,6 +11,11 @@ pub(crate) fn start(format: LogFormat, service: bool) {
         "warn,async_nats=error"
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    // At finer levels rmcp writes whole results, and with them what people answered.
+    let filter = match "rmcp=warn".parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    };
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

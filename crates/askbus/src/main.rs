@@ -49,8 +49,8 @@ fn run(command: Command, settings: &config::Settings) -> Result<ExitCode, exit::
             services_runtime()?.block_on(services::session_binding(config, &args))
         }
         Command::Gateway(args) => services_runtime()?.block_on(services::gateway(config, &args)),
-        Command::Mcp(args) => light_runtime()?.block_on(mcp::run(config, &args)),
-        Command::McpAdapter(args) => light_runtime()?.block_on(mcp::run_on_bus(config, &args)),
+        Command::Mcp(args) => run_on_input(mcp::run(config, &args)),
+        Command::McpAdapter(args) => run_on_input(mcp::run_on_bus(config, &args)),
         Command::Ask(args) => light_runtime()?.block_on(ask::run(config, &args)),
         Command::Inbox(args) => light_runtime()?.block_on(inbox::inbox(config, &args)),
         Command::History(args) => light_runtime()?.block_on(inbox::history(config, &args)),
@@ -69,6 +69,17 @@ fn services_runtime() -> Result<tokio::runtime::Runtime, exit::Failure> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?)
+}
+
+/// Runs a command that reads standard input. A read of a terminal or a socket cannot be cancelled,
+/// so after a signal the runtime is left without waiting for it.
+fn run_on_input(
+    command: impl Future<Output = Result<ExitCode, exit::Failure>>,
+) -> Result<ExitCode, exit::Failure> {
+    let runtime = light_runtime()?;
+    let result = runtime.block_on(command);
+    runtime.shutdown_background();
+    result
 }
 
 /// One thread is enough for a caller that mostly waits, and takes a third of the memory.
