@@ -1,0 +1,156 @@
+//! Who asks must be there: a lost asker's questions are cancelled, and only a lost one's (E11).
+
+use crate::agent::{Agent, outcome};
+use crate::world::{Replica, World, clarify_id};
+use askbus_domain::{CancelCause, Event, Millis};
+use askbus_wire::proto::begin_turn_request::Life;
+use std::time::{Duration, Instant};
+
+const LEASE: Millis = Millis(1_000);
+
+on_both!(
+    a_lost_asker_loses_its_questions_after_the_lease,
+    an_asker_attached_elsewhere_is_not_lost,
+    a_waiting_caller_is_a_sign_of_life,
+    asking_is_a_sign_of_life,
+);
+
+/// Waits until the log says that the question was cancelled because its asker is gone.
+async fn gone(world: &World, session: &str, id: &str) {
+    let id = clarify_id(id);
+    let resolved = world
+        .until(
+            "the lost asker's question is settled",
+            session,
+            |e| matches!(e, Event::Resolved { clarify_id, .. } if *clarify_id == id),
+        )
+        .await;
+    let Event::Resolved { outcome, .. } = resolved else {
+        panic!("{resolved:?}")
+    };
+    assert_eq!(outcome.cause, Some(CancelCause::AskerGone));
+}
+
+/// Lets more than one lease pass: a question of an asker that never attaches comes and goes.
+async fn let_a_lease_pass(world: &World, replica: &Replica) {
+    let stranger = world.agent(replica);
+    let session = format!("passer-by-{}", stranger.asker);
+    let context = stranger.begin(&session).await;
+    let id = stranger.ask(&context, "anybody?").await;
+    gone(world, &session, &id).await;
+}
+
+// contract: E11
+async fn a_lost_asker_loses_its_questions_after_the_lease(world: World) {
+    let replica = world.replica_leasing(LEASE).await;
+    let agent = world.agent(&replica);
+    let attachment = agent.attach(&[]).await;
+    let context = agent.begin("s").await;
+    let id = agent.ask(&context, "anybody?").await;
+    let_a_lease_pass(&world, &replica).await;
+    assert_eq!(agent.get(&id).await.status, "pending");
+    let lost = Instant::now();
+    drop(attachment);
+    gone(&world, "s", &id).await;
+    assert!(lost.elapsed() >= Duration::from_millis(LEASE.0));
+    // The turn is another matter.
+    let kinds: Vec<_> = world
+        .events("s")
+        .await
+        .iter()
+        .map(|e| e.kind().as_str())
+        .collect();
+    assert_eq!(kinds, ["begun", "requested", "resolved"]);
+    let mut again = agent.attach(&[&id]).await;
+    let told = again.resolved().await;
+    assert_eq!(outcome(&told).cause, "asker_gone");
+    replica.stop().await;
+}
+
+// contract: E11
+async fn an_asker_attached_elsewhere_is_not_lost(world: World) {
+    let one = world.replica_leasing(LEASE).await;
+    let two = world.replica_leasing(LEASE).await;
+    let agent = world.agent(&one);
+    let attachment = agent.attach(&[]).await;
+    let context = agent.begin("s").await;
+    let id = agent.ask(&context, "anybody?").await;
+    // It moves to the other replica, and the first one goes on watching.
+    let elsewhere = agent.moved(&world.agent(&two));
+    let mut moved = elsewhere.attach(&[&id]).await;
+    drop(attachment);
+    for _ in 0..2 {
+        let_a_lease_pass(&world, &one).await;
+    }
+    assert_eq!(world.resolutions("s", &id).await, 0);
+    // The replica it was asked through goes away: nothing is lost by that either.
+    one.stop().await;
+    let_a_lease_pass(&world, &two).await;
+    world
+        .answer("s", &id, crate::world::says("ann", "here"))
+        .await;
+    assert_eq!(outcome(&moved.resolved().await).reason, "response");
+    two.stop().await;
+}
+
+// contract: E11
+async fn a_waiting_caller_is_a_sign_of_life(world: World) {
+    let replica = world.replica_leasing(LEASE).await;
+    let agent = world.agent(&replica);
+    let context = agent.begin("s").await;
+    let id = agent.ask(&context, "anybody?").await;
+    let waiting = tokio::spawn({
+        let (agent, id) = (agent.clone(), id.clone());
+        async move { agent.try_wait(&id).await }
+    });
+    for _ in 0..2 {
+        let_a_lease_pass(&world, &replica).await;
+    }
+    assert_eq!(world.resolutions("s", &id).await, 0);
+    waiting.abort();
+    gone(&world, "s", &id).await;
+    replica.stop().await;
+}
+
+/// The moments between which a question waited, in milliseconds.
+async fn waited(agent: &Agent, id: &str) -> i64 {
+    let settled = agent.get(id).await;
+    outcome(&settled).resolved_at_ms - settled.requested_at_ms
+}
+
+// contract: E11
+async fn asking_is_a_sign_of_life(world: World) {
+    let one = world.replica_leasing(LEASE).await;
+    let two = world.replica_leasing(LEASE).await;
+    let agent = world.agent(&one);
+    let attachment = agent.attach(&[]).await;
+    let context = agent.begin("s").await;
+    drop(attachment);
+    // It was away for longer than a lease, had nothing open, and asks again before it attaches:
+    // its lease runs from then.
+    let_a_lease_pass(&world, &one).await;
+    let id = agent.ask(&context, "back again?").await;
+    gone(&world, "s", &id).await;
+    let lease = i64::try_from(LEASE.0).unwrap();
+    assert!(
+        waited(&agent, &id).await >= lease,
+        "{}",
+        waited(&agent, &id).await
+    );
+
+    // The same for the name that holds a turn.
+    let life = || Some(Life::AskerId(agent.asker.clone()));
+    agent.begin_with("held", life()).await;
+    let ended = |e: &Event| matches!(e, Event::Ended { .. });
+    world.until("nobody holds it", "held", ended).await;
+    let begun = Instant::now();
+    agent.begin_with("held-2", life()).await;
+    world.until("nobody holds it", "held-2", ended).await;
+    assert!(
+        begun.elapsed() >= Duration::from_millis(LEASE.0),
+        "{:?}",
+        begun.elapsed()
+    );
+    one.stop().await;
+    two.stop().await;
+}

@@ -1,0 +1,369 @@
+//! One test's world: keys, a bus, replicas of the service, and the log to look into.
+
+use crate::agent::Agent;
+use askbus_credential::{Grant, Issuer, Role, Verifier};
+use askbus_domain::{
+    Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, ProfileId,
+    Response, SCHEMA, SessionId, Surface, TenantId,
+};
+use askbus_ledger::embedded::{self, EmbeddedHandle};
+use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
+use askbus_ledger::{Bus, Submission, Submitted};
+use askbus_session_binding::{Handle, Listen, Options, start};
+use askbus_testkit::NatsServer;
+use askbus_wire::client::Target;
+use askbus_wire::codec::Decoded;
+use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
+use askbus_wire::tenants::Tenants;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// Nothing in a test waits longer for one thing.
+const BOUND: Duration = Duration::from_secs(30);
+pub const TENANT: &str = "local";
+pub const PROFILE: &str = "default";
+
+/// Waits, at most as long as anything may take here.
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(BOUND, future)
+        .await
+        .unwrap_or_else(|_| panic!("nothing within {BOUND:?}: {what}"))
+}
+
+pub fn tenant(name: &str) -> TenantId {
+    TenantId::new(name).unwrap()
+}
+
+pub fn session(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+pub fn clarify_id(text: &str) -> ClarifyId {
+    ClarifyId::parse(text).unwrap()
+}
+
+enum Backing {
+    Embedded(Option<EmbeddedHandle>),
+    JetStream(NatsServer, #[allow(dead_code)] JetStreamHandle),
+}
+
+pub struct World {
+    /// The bus as the gateway has it.
+    pub bus: Bus,
+    backing: Backing,
+    issuer: Issuer,
+    verifier: Verifier,
+    dir: TempDir,
+}
+
+/// How a replica differs from the ordinary one.
+#[derive(Clone)]
+pub struct Setup {
+    pub lease: Millis,
+    pub tenants: &'static str,
+    pub listen: Listen,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            lease: Millis(120_000),
+            tenants: "all",
+            listen: Listen::Tcp("127.0.0.1:0".parse().unwrap()),
+        }
+    }
+}
+
+impl Setup {
+    pub fn lease(lease: Millis) -> Self {
+        Self {
+            lease,
+            ..Self::default()
+        }
+    }
+}
+
+/// One running session-binding.
+pub struct Replica {
+    pub target: Target,
+    pub handle: Handle,
+    stop: CancellationToken,
+    link: Option<JetStreamHandle>,
+}
+
+impl Replica {
+    /// Shuts it down in good order.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        within("the service stops", self.handle.join()).await;
+        if let Some(link) = self.link {
+            within("the connection is closed", link.close()).await;
+        }
+    }
+}
+
+impl Setup {
+    pub fn options(&self, bus: Bus, verifier: Verifier) -> Options {
+        Options {
+            bus,
+            verifier,
+            listen: self.listen.clone(),
+            tenants: Tenants::parse(self.tenants).unwrap(),
+            instance: Uuid::new_v4().to_string(),
+            lease: self.lease,
+            heartbeat: Options::heartbeat_for(self.lease),
+        }
+    }
+}
+
+fn target_of(handle: &Handle, listen: &Listen) -> Target {
+    match (handle.address(), listen) {
+        (Some(address), _) => Target::Url(format!("http://{address}")),
+        (None, Listen::Socket(path)) => Target::Socket(path.clone()),
+        (None, Listen::Tcp(_)) => panic!("a TCP listener has an address"),
+    }
+}
+
+impl World {
+    pub fn embedded() -> Self {
+        let dir = TempDir::new().unwrap();
+        let (bus, handle) = embedded::open(&dir.path().join("ledger")).unwrap();
+        Self::over(dir, bus, Backing::Embedded(Some(handle)))
+    }
+
+    pub async fn jetstream() -> Self {
+        let server = NatsServer::start().await.unwrap();
+        let options = JetStreamOptions::new(server.url(), "gateway@test");
+        let (bus, client, handle) = jetstream::connect(options.clone()).await.unwrap();
+        let made = jetstream::ensure_streams(&client, &options);
+        within("the streams are made", made).await.unwrap();
+        let dir = TempDir::new().unwrap();
+        Self::over(dir, bus, Backing::JetStream(server, handle))
+    }
+
+    fn over(dir: TempDir, bus: Bus, backing: Backing) -> Self {
+        let keys = dir.path().join("keys");
+        let issuer = Issuer::open_or_create(&keys).unwrap();
+        let verifier = Verifier::open(&keys).unwrap();
+        Self {
+            bus,
+            backing,
+            issuer,
+            verifier,
+            dir,
+        }
+    }
+
+    pub fn dir(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
+    pub fn verifier(&self) -> Verifier {
+        self.verifier.clone()
+    }
+
+    pub fn nats(&mut self) -> &mut NatsServer {
+        match &mut self.backing {
+            Backing::JetStream(server, _) => server,
+            Backing::Embedded(_) => panic!("there is no server behind the embedded file"),
+        }
+    }
+
+    /// What a replica needs to connect to the server by itself.
+    pub fn jetstream_options(&self, name: &str) -> JetStreamOptions {
+        match &self.backing {
+            Backing::JetStream(server, _) => JetStreamOptions::new(server.url(), name),
+            Backing::Embedded(_) => panic!("there is no server behind the embedded file"),
+        }
+    }
+
+    /// Closes the embedded file and opens it again, as a restart of the machine would.
+    pub async fn reopen(&mut self) {
+        let Backing::Embedded(handle) = &mut self.backing else {
+            panic!("only the embedded file can be reopened");
+        };
+        within("the file closes", handle.take().unwrap().close()).await;
+        let (bus, opened) = embedded::open(&self.dir.path().join("ledger")).unwrap();
+        *handle = Some(opened);
+        self.bus = bus;
+    }
+
+    pub async fn replica(&self) -> Replica {
+        self.replica_with(Setup::default(), |bus| bus).await
+    }
+
+    pub async fn replica_leasing(&self, lease: Millis) -> Replica {
+        self.replica_with(Setup::lease(lease), |bus| bus).await
+    }
+
+    /// A replica whose bus is `change` of the real one. On JetStream it has a connection of its own.
+    pub async fn replica_with(&self, setup: Setup, change: impl FnOnce(Bus) -> Bus) -> Replica {
+        let (bus, link) = match &self.backing {
+            Backing::Embedded(_) => (self.bus.clone(), None),
+            Backing::JetStream(..) => {
+                let options = self.jetstream_options("session-binding@test");
+                let (bus, _, handle) = jetstream::connect(options).await.unwrap();
+                (bus, Some(handle))
+            }
+        };
+        let stop = CancellationToken::new();
+        let options = setup.options(change(bus), self.verifier());
+        let handle = within("the service starts", start(options, stop.clone())).await;
+        let handle = handle.unwrap();
+        Replica {
+            target: target_of(&handle, &setup.listen),
+            handle,
+            stop,
+            link,
+        }
+    }
+
+    pub fn token(&self, role: Role, who: &str, tenant_name: &str, profiles: &[&str]) -> String {
+        let profiles = profiles.iter().map(|p| ProfileId::new(p).unwrap());
+        let grant = Grant {
+            subject: PersonId::new(who).unwrap(),
+            role,
+            tenant: tenant(tenant_name),
+            profiles: profiles.collect(),
+            groups: Vec::new(),
+            life: Duration::from_mins(10),
+        };
+        self.issuer.sign(&grant).unwrap().0
+    }
+
+    /// An agent of the usual tenant and profile.
+    pub fn agent(&self, replica: &Replica) -> Agent {
+        self.agent_of(replica, TENANT, PROFILE)
+    }
+
+    pub fn agent_of(&self, replica: &Replica, tenant: &str, profile: &str) -> Agent {
+        let token = self.token(Role::Agent, "robot", tenant, &[profile]);
+        Agent::new(&replica.target, &token)
+    }
+
+    /// Sends what a person means to do, as the gateway would.
+    pub async fn submit(&self, place: (&str, &str, &str), body: InboxBody) -> Submitted {
+        let (tenant_name, session_name, id) = place;
+        let id = clarify_id(id);
+        let tenant = tenant(tenant_name);
+        let requested = self.bus.ledger.find_requested(&tenant, id);
+        let requested = within("the question is looked up", requested).await;
+        let requested_seq = requested.unwrap().map_or(0, |stored| stored.seq);
+        let submission = Submission {
+            tenant,
+            session: session(session_name),
+            clarify_id: id,
+            message: InboxMessage {
+                schema: SCHEMA,
+                requested_seq,
+                body,
+            },
+            trace: None,
+        };
+        within("the inbox has it", self.bus.inbox.submit(submission))
+            .await
+            .unwrap()
+    }
+
+    /// Sends an answer and waits for the verdict.
+    pub async fn answer(&self, session: &str, id: &str, response: Response) -> InboxReply {
+        let body = InboxBody::Respond(response);
+        verdict(self.submit((TENANT, session, id), body).await).await
+    }
+
+    /// Sends a hold and waits for the verdict.
+    pub async fn hold(&self, session: &str, id: &str, who: &str) -> InboxReply {
+        let body = InboxBody::Hold { actor: actor(who) };
+        verdict(self.submit((TENANT, session, id), body).await).await
+    }
+
+    /// What the log holds of a session of the usual tenant.
+    pub async fn events(&self, session_name: &str) -> Vec<Event> {
+        self.events_of(TENANT, session_name).await
+    }
+
+    pub async fn events_of(&self, tenant_name: &str, session_name: &str) -> Vec<Event> {
+        let (tenant, session) = (tenant(tenant_name), session(session_name));
+        let read = self.bus.ledger.read_session(&tenant, &session, 1);
+        let stored = within("the log is read", read).await.unwrap();
+        stored
+            .iter()
+            .flat_map(|s| match &s.decoded {
+                Decoded::Commit(commit) => commit.events.clone(),
+                Decoded::Unreadable { problem } => panic!("{problem}"),
+            })
+            .collect()
+    }
+
+    /// Waits until the log holds an event of the session that fits, and returns it.
+    pub async fn until(
+        &self,
+        what: &str,
+        session_name: &str,
+        fits: impl Fn(&Event) -> bool,
+    ) -> Event {
+        let mut tail = self.bus.ledger.tail(1).await.unwrap();
+        let found = async {
+            loop {
+                let stored = tail.recv().await.expect("the log goes on");
+                if stored.session.as_str() != session_name {
+                    continue;
+                }
+                let Decoded::Commit(commit) = &stored.decoded else {
+                    panic!("the log cannot be read")
+                };
+                if let Some(event) = commit.events.iter().find(|e| fits(e)) {
+                    return event.clone();
+                }
+            }
+        };
+        within(what, found).await
+    }
+
+    /// How often the log says that this clarification was settled.
+    pub async fn resolutions(&self, session_name: &str, id: &str) -> usize {
+        let id = clarify_id(id);
+        let resolved =
+            |e: &&Event| matches!(e, Event::Resolved { clarify_id, .. } if *clarify_id == id);
+        self.events(session_name)
+            .await
+            .iter()
+            .filter(resolved)
+            .count()
+    }
+}
+
+pub fn actor(who: &str) -> Actor {
+    Actor {
+        person: PersonId::new(who).unwrap(),
+        surface: Surface::Web,
+    }
+}
+
+/// An answer in the person's own words, with an id of its own.
+pub fn says(who: &str, text: &str) -> Response {
+    let answer_id = Uuid::new_v4().to_string();
+    says_as(&answer_id, who, text)
+}
+
+pub fn says_as(answer_id: &str, who: &str, text: &str) -> Response {
+    Response {
+        answer_id: AnswerId::new(answer_id).unwrap(),
+        actor: actor(who),
+        action: AnswerAction::Answer,
+        answers: vec![AnswerEntry {
+            text: Some(text.to_owned()),
+            ..AnswerEntry::default()
+        }],
+        text: None,
+    }
+}
+
+/// What the author of a submission is told.
+pub async fn verdict(submitted: Submitted) -> InboxReply {
+    within("the author is told", submitted.reply)
+        .await
+        .expect("the author is told")
+}
