@@ -5,7 +5,7 @@ use crate::caller::{LocalScript, Shown};
 use crate::gateway::Gateway;
 use crate::reply::Refusal;
 use crate::trace::Trace;
-use crate::{fence, passthrough, sign_in};
+use crate::{body, fence, passthrough, sign_in};
 use askbus_wire::error::ErrorCode;
 use axum::Router;
 use axum::body::Body;
@@ -20,14 +20,21 @@ pub(crate) async fn admit(
     gateway: &Arc<Gateway>,
     router: Router,
     peer: SocketAddr,
-    mut request: Request<Body>,
+    request: Request<Body>,
 ) -> Response {
+    let version = request.version();
+    let (parts, body) = request.into_parts();
+    let (body, ended) = body::watch(body);
+    let mut request = Request::from_parts(parts, body);
     let path = request.uri().path().to_owned();
     let method = request.method().clone();
     let trace = Trace::of(request.headers());
     let traced = trace.as_str().to_owned();
     let mut response = match gate(gateway, peer, &request) {
-        Err(refused) => refused.into_response(),
+        Err(refused) => {
+            body::linger(request.into_body()).await;
+            refused.into_response()
+        }
         Ok(Entry::SignInPage) => sign_in::page_for_strangers(),
         Ok(Entry::In(shown, script)) => {
             if passthrough::is_grpc(request.headers()) {
@@ -43,6 +50,7 @@ pub(crate) async fn admit(
             }
         }
     };
+    ended.close_if_unread(version, response.headers_mut());
     harden(response.headers_mut(), !is_static(&path));
     // The path only: a query may hold a sign-in code.
     tracing::debug!(%method, path, status = response.status().as_u16(), trace = traced, "served");

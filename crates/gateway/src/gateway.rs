@@ -9,6 +9,7 @@ use crate::{listener, presence, routes};
 use askbus_credential::Verifier;
 use askbus_domain::{TenantId, Timestamp};
 use askbus_ledger::Bus;
+use askbus_wire::targets::Channels;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +18,6 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tonic::transport::Channel;
 
 /// Requests a second of one caller in the long run, and at once.
 const PACE: (f64, f64) = (500.0, 2_000.0);
@@ -32,7 +32,7 @@ pub(crate) struct Gateway {
     pub feed: Arc<Feed>,
     pub verifier: Verifier,
     pub tenants: Tenants,
-    pub session_binding: Channel,
+    pub session_binding: Channels,
     pub desk: Desk,
     pub single_machine: bool,
     pub local_tenant: TenantId,
@@ -119,7 +119,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     let gateway = Arc::new(Gateway {
         feed: Arc::new(Feed::new()),
         cookie_name: format!("askbus_{}", options.verifier.fingerprint()),
-        session_binding: options.session_binding.channel()?,
+        session_binding: options.session_binding.channels()?,
         desk: Desk::new(options.sign_in),
         bus: options.bus,
         verifier: options.verifier,

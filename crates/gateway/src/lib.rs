@@ -4,6 +4,7 @@
 //! became of it.
 
 mod assets;
+mod body;
 mod caller;
 mod drafts;
 mod feed;

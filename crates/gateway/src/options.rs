@@ -3,8 +3,8 @@
 use askbus_credential::{Issuer, Verifier};
 use askbus_domain::{PersonId, ProfileId, TenantId};
 use askbus_ledger::{Bus, LedgerError};
-use askbus_wire::client::Target;
 use askbus_wire::error::WireError;
+use askbus_wire::targets::Targets;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Tenants this instance serves.
     pub tenants: Tenants,
-    /// Where gRPC calls go.
-    pub session_binding: Target,
+    /// Where gRPC calls go, by tenant.
+    pub session_binding: Targets,
     /// Makes browser credentials from one-time codes; none: no links are made.
     pub sign_in: Option<SignIn>,
     /// Scripts on this machine may read what waits in tenant `local` without a credential (D14).

@@ -26,18 +26,19 @@ pub(crate) async fn forward(
     trace: &Trace,
     request: Request<Body>,
 ) -> Response {
-    let allowed = shown.caller().and_then(|caller| {
+    let channel = shown.caller().and_then(|caller| {
         // A browser's cookie never turns into a call.
         if caller.browser {
             return Err(
                 WireError::new(ErrorCode::Unauthenticated, "send Authorization: Bearer").into(),
             );
         }
-        served(gateway, caller).map(|_| ())
+        Ok(gateway.session_binding.of(served(gateway, caller)?)?)
     });
-    if let Err(refused) = allowed {
-        return refused.0.to_status().into_http();
-    }
+    let channel = match channel {
+        Ok(channel) => channel,
+        Err(refused) => return refused.0.to_status().into_http(),
+    };
     let (mut parts, body) = request.into_parts();
     parts.extensions = http::Extensions::new();
     for name in [
@@ -52,7 +53,7 @@ pub(crate) async fn forward(
         parts.headers.insert(TRACEPARENT, value);
     }
     let call = Request::from_parts(parts, tonic::body::Body::new(body));
-    match gateway.session_binding.clone().oneshot(call).await {
+    match channel.oneshot(call).await {
         Ok(response) => response.map(Body::new),
         Err(error) => {
             tracing::warn!(%error, "session-binding cannot be reached");

@@ -4,15 +4,8 @@ use askbus_domain::Outcome;
 use askbus_wire::error::{ErrorCode, WireError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
-
-/// A body larger than this is refused.
-const MAX_BODY_BYTES: usize = 1024 * 1024;
-/// A body that takes longer than this is given up.
-const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A request that was not granted.
 #[derive(Debug)]
@@ -57,61 +50,6 @@ pub(crate) fn respond(status: StatusCode, body: &Value) -> Response {
 /// A JSON response with status 200.
 pub(crate) fn ok(body: &Value) -> Response {
     respond(StatusCode::OK, body)
-}
-
-/// The whole body, at most 1 MiB and within 15 seconds.
-pub(crate) async fn read_body(body: Body) -> Result<Bytes, Refusal> {
-    let read = axum::body::to_bytes(body, MAX_BODY_BYTES);
-    match tokio::time::timeout(BODY_TIMEOUT, read).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_length_limit(&error) => {
-            let message = "the body is larger than 1 MiB; nothing was done; shorten it";
-            Err(Refusal::new(ErrorCode::TooLarge, message))
-        }
-        Ok(Err(_)) => Err(Refusal::new(
-            ErrorCode::InvalidRequest,
-            "the body broke off; nothing was done; send it again",
-        )),
-        Err(_) => Err(Refusal::new(
-            ErrorCode::InvalidRequest,
-            "the body took too long; nothing was done; send it again",
-        )),
-    }
-}
-
-fn is_length_limit(error: &axum::Error) -> bool {
-    let mut source: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = source {
-        if error.to_string().contains("length limit") {
-            return true;
-        }
-        source = error.source();
-    }
-    false
-}
-
-/// A body as JSON of a known form.
-pub(crate) async fn read_json<T: serde::de::DeserializeOwned>(body: Body) -> Result<T, Refusal> {
-    let bytes = read_body(body).await?;
-    // An empty body is an empty object: every field of ours that may be left out has a default.
-    let bytes = if bytes.is_empty() {
-        Bytes::from_static(b"{}")
-    } else {
-        bytes
-    };
-    let invalid = |error: &serde_json::Error| {
-        // Nothing of the message of an error: it may quote what a person wrote.
-        tracing::debug!(
-            line = error.line(),
-            column = error.column(),
-            "a body was refused"
-        );
-        let what = "the body is not the JSON object expected here; nothing was done";
-        Refusal::new(ErrorCode::InvalidRequest, what)
-    };
-    // A list would be taken for an object's fields in their order.
-    let object: Map<String, Value> = serde_json::from_slice(&bytes).map_err(|e| invalid(&e))?;
-    serde_json::from_value(Value::Object(object)).map_err(|e| invalid(&e))
 }
 
 /// How a clarification ended, as fields.

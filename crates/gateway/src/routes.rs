@@ -1,9 +1,10 @@
 //! The routes of people, and of scripts that look.
 
+use crate::body::read_json;
 use crate::caller::{Person, Reader, Shown};
 use crate::gateway::Gateway;
 use crate::params::{Id, Params};
-use crate::reply::{Refusal, error_object, ok, outcome_fields, read_json, respond};
+use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, Sent, explain};
 use crate::trace::Trace;
 use crate::{assets, lookup, sign_in, socket, studio, view};

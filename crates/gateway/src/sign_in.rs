@@ -1,10 +1,11 @@
 //! Signing in: a one-time link or an issued credential becomes the cookie of one browser.
 
+use crate::body;
 use crate::caller::Person;
 use crate::fence;
 use crate::gateway::Gateway;
 use crate::options::SignIn;
-use crate::reply::{Refusal, ok, read_body};
+use crate::reply::{Refusal, ok};
 use askbus_credential::{Credential, Grant, Role};
 use askbus_wire::error::ErrorCode;
 use axum::body::Body;
@@ -147,7 +148,7 @@ pub(crate) async fn by_credential(
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let body = read_body(body).await?;
+    let body = body::read(body).await?;
     let kind = parts
         .headers
         .get(header::CONTENT_TYPE)

@@ -1,10 +1,11 @@
 //! The blocking route of hosts (E5–E7): one call asks and waits for the outcome. It is passed on to
 //! session-binding, which judges everything about it.
 
+use crate::body;
 use crate::caller::Asker;
 use crate::gateway::Gateway;
 use crate::passthrough::unreachable;
-use crate::reply::{Refusal, ok, read_body};
+use crate::reply::{Refusal, ok};
 use crate::trace::Trace;
 use askbus_domain::{Dialect, Outcome, QuestionAnswer, Reason};
 use askbus_wire::client::{Bearer, Client};
@@ -43,7 +44,7 @@ pub(crate) async fn request(
         .get("x-hermes-profile")
         .and_then(|v| v.to_str().ok());
     let profile = profile.unwrap_or_default().trim().to_owned();
-    let body = read_body(body).await?;
+    let body = body::read(body).await?;
     let invalid = |what: &str| {
         Refusal::new(
             ErrorCode::InvalidRequest,
@@ -63,7 +64,10 @@ pub(crate) async fn request(
     let arguments_json =
         String::from_utf8(body.to_vec()).map_err(|_| invalid("the body is not UTF-8"))?;
     let call = Call {
-        client: Client::over(gateway.session_binding.clone(), Bearer::new(&caller.token)?),
+        client: Client::over(
+            gateway.session_binding.of(&caller.credential.tenant)?,
+            Bearer::new(&caller.token)?,
+        ),
         // An attachment of its own: when the caller leaves, this future is dropped, the attachment
         // with it, and the lease of the question runs out (E11).
         asker_id: format!("http-{}", uuid::Uuid::new_v4()),

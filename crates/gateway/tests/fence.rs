@@ -276,3 +276,33 @@ async fn what_cannot_be_read_is_refused_in_the_same_form() {
     }
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_body_neither_eats_the_response_nor_spoils_the_next_request() {
+    let world = World::start().await;
+    let ann = world.person("ann");
+    let unknown = "/api/clarifications/0197f0f6-0000-7000-8000-000000000001/answer";
+    for _ in 0..20 {
+        for (size, host, expected) in [
+            (2 * 1024 * 1024, world.address.as_str(), 413),
+            (2 * 1024 * 1024, "evil.example", 403),
+            (300 * 1024, "evil.example", 403),
+        ] {
+            let request = world.http.post(world.url(unknown)).bearer_auth(&ann);
+            let response = request
+                .header("host", host)
+                .body("x".repeat(size))
+                .send()
+                .await;
+            assert_eq!(response.unwrap().status().as_u16(), expected);
+            assert_eq!(world.get("/api/me", &ann).await.0, 200);
+        }
+        let request = world
+            .http
+            .post(world.url("/api/sign-out"))
+            .body("x".repeat(100_000));
+        assert_eq!(request.send().await.unwrap().status(), 200);
+        assert_eq!(world.get("/api/me", &ann).await.0, 200);
+    }
+    world.end().await;
+}

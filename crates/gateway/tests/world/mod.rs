@@ -93,7 +93,7 @@ impl World {
             verifier: verifier.clone(),
             listen: "127.0.0.1:0".parse().unwrap(),
             tenants: askbus_wire::tenants::Tenants::parse(setup.tenants).unwrap(),
-            session_binding: setup.session_binding,
+            session_binding: setup.session_binding.into(),
             sign_in: Some(SignIn {
                 issuer: Issuer::open(&keys).unwrap(),
                 tenant: TenantId::new("local").unwrap(),
