@@ -30,8 +30,11 @@ impl Person {
     /// # Errors
     /// When no client can be made.
     pub fn nobody(base: &str) -> Result<Self> {
+        // A connection for each request: tests kill services and send bodies that are not read,
+        // and a kept connection may be closing just when the next request takes it.
         let http = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
+            .pool_max_idle_per_host(0)
             .build()?;
         let base = base.trim_end_matches('/').to_owned();
         Ok(Self {

@@ -9,6 +9,7 @@ mod outage;
 mod panel;
 mod race;
 mod scripts;
+mod sockets;
 mod studio_http;
 mod support;
 mod team;

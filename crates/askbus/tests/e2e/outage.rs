@@ -75,11 +75,12 @@ async fn an_answer_without_a_bus_is_kept_by_its_sender_and_goes_through_later() 
     nats.restart().await?;
     let taken = async {
         loop {
-            // What a person's surface does: it sends again until it is taken.
+            // What a person's surface does: it sends again, at a pace, until it is taken.
             let reply = alice.answer(id(&shown), &choose("o1")).await?;
-            if reply.status != 503 {
+            if ![429, 503].contains(&reply.status) {
                 return anyhow::Ok(reply);
             }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
     };
     let taken = within("the answer to be taken", taken).await??;
