@@ -1,6 +1,8 @@
 //! Open attachments: one long stream per asking process.
 
-use askbus_domain::{AskerId, Clarification, SessionId, TenantId};
+use crate::projection::Progress;
+use askbus_credential::Credential;
+use askbus_domain::{AskerId, Clarification, ProfileId, SessionId, TenantId};
 use askbus_wire::{convert, proto};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +15,13 @@ pub(crate) type AttachItem = Result<proto::AttachEvent, Status>;
 /// Messages an attachment may fall behind before it is closed; it re-attaches and loses nothing.
 pub(crate) const ATTACH_BUFFER: usize = 1_024;
 
-type Streams = HashMap<(TenantId, AskerId), Vec<mpsc::Sender<AttachItem>>>;
+struct Stream {
+    /// An asker id is the caller's own choice; what it hears is bounded by its credential.
+    profiles: Vec<ProfileId>,
+    sender: mpsc::Sender<AttachItem>,
+}
+
+type Streams = HashMap<(TenantId, AskerId), Vec<Stream>>;
 
 /// The streams by tenant and asker; several may be open while one replaces another.
 #[derive(Default)]
@@ -22,11 +30,20 @@ pub(crate) struct Attachments {
 }
 
 impl Attachments {
-    pub(crate) fn add(&self, tenant: TenantId, asker: AskerId, stream: mpsc::Sender<AttachItem>) {
+    pub(crate) fn add(
+        &self,
+        credential: &Credential,
+        asker: AskerId,
+        sender: mpsc::Sender<AttachItem>,
+    ) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = streams.entry((tenant, asker)).or_default();
-        list.retain(|s| !s.is_closed());
-        list.push(stream);
+        let key = (credential.tenant.clone(), asker);
+        let list = streams.entry(key).or_default();
+        list.retain(|s| !s.sender.is_closed());
+        list.push(Stream {
+            profiles: credential.profiles.clone(),
+            sender,
+        });
     }
 
     /// Forgets streams that are closed.
@@ -34,7 +51,7 @@ impl Attachments {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (tenant.clone(), asker.clone());
         if let Some(list) = streams.get_mut(&key) {
-            list.retain(|s| !s.is_closed());
+            list.retain(|s| !s.sender.is_closed());
             if list.is_empty() {
                 streams.remove(&key);
             }
@@ -42,17 +59,19 @@ impl Attachments {
     }
 
     /// Tells an asker what became of its clarification. A stream that is full is closed.
-    pub(crate) fn tell(
-        &self,
-        tenant: &TenantId,
-        asker: &AskerId,
-        session: &SessionId,
-        clarification: &Clarification,
-    ) {
+    pub(crate) fn tell(&self, progress: &Progress) {
+        let (tenant, session) = &progress.key;
+        let asker = &progress.clarification.asker_id;
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(list) = streams.get_mut(&(tenant.clone(), asker.clone())) {
-            let event = event_of(session, clarification);
-            list.retain(|stream| stream.try_send(Ok(event.clone())).is_ok());
+            let event = event_of(session, &progress.clarification);
+            let may_hear = |s: &Stream| {
+                progress
+                    .profile
+                    .as_ref()
+                    .is_some_and(|p| s.profiles.contains(p))
+            };
+            list.retain(|s| !may_hear(s) || s.sender.try_send(Ok(event.clone())).is_ok());
         }
     }
 

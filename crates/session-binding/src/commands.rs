@@ -5,12 +5,12 @@
 
 use crate::clock;
 use crate::past;
-use crate::projection::{Change, Key, Projection};
+use crate::projection::{Change, Key};
 use crate::service::Core;
 use askbus_domain::{
     Answer, Command, Commit, CommitId, Event, Rejection, SCHEMA, Session, Timestamp, decide,
 };
-use askbus_ledger::{AppendError, Ledger, LedgerError};
+use askbus_ledger::{AppendError, LedgerError};
 use askbus_wire::codec::Decoded;
 use askbus_wire::error::{ErrorCode, WireError};
 use std::collections::hash_map::RandomState;
@@ -219,7 +219,11 @@ async fn write(
         if Instant::now() + pause >= give_up {
             return Err(error);
         }
-        tokio::time::sleep(pause).await;
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            // Whoever asked for this repeats it elsewhere; its id tells what came of it here.
+            () = core.shutdown.cancelled() => return Err(error),
+        }
         pause = (pause * 2).min(Duration::from_secs(1));
     }
 }
@@ -237,25 +241,23 @@ async fn catch_up(core: &Core, key: &Key, last_seq: u64) -> Result<(), LedgerErr
     Ok(())
 }
 
-/// Waits until the tail has read everything that is in the log now: what is unknown after that is
-/// not there.
-pub(crate) async fn barrier(
-    projection: &Projection,
-    ledger: &dyn Ledger,
-) -> Result<(), LedgerError> {
-    let last = ledger.last_seq().await?;
-    wait_applied(projection, last).await
-}
-
 /// Waits, for a bounded time, until the tail has come to `seq`.
-pub(crate) async fn wait_applied(projection: &Projection, seq: u64) -> Result<(), LedgerError> {
-    let mut applied = projection.applied();
-    let reached = tokio::time::timeout(PATIENCE, applied.wait_for(|at| *at >= seq)).await;
-    match reached {
-        Ok(Ok(_)) => Ok(()),
-        _ => Err(LedgerError::Unavailable(
+pub(crate) async fn wait_applied(core: &Core, seq: u64) -> Result<(), LedgerError> {
+    let mut applied = core.projection.applied();
+    let reached = tokio::select! {
+        biased;
+        reached = tokio::time::timeout(PATIENCE, applied.wait_for(|at| *at >= seq)) => {
+            matches!(reached, Ok(Ok(_)))
+        }
+        // The tail goes no further.
+        () = core.shutdown.cancelled() => false,
+    };
+    if reached {
+        Ok(())
+    } else {
+        Err(LedgerError::Unavailable(
             "the log is not read up to its end yet".into(),
-        )),
+        ))
     }
 }
 
@@ -265,10 +267,8 @@ impl Core {
         for change in changes {
             match change {
                 Change::Due(at, key, due) => self.deadlines.add(at, key, due),
-                Change::Progress(tenant, asker, clarification, session) => {
-                    self.attachments
-                        .tell(&tenant, &asker, &session, &clarification);
-                }
+                Change::Progress(progress) => self.attachments.tell(&progress),
+                Change::Present(lease) => self.leases.asked(lease),
                 Change::TurnEnded => {}
             }
         }

@@ -132,7 +132,7 @@ async fn decide(
 ) -> Result<Verdict, CommandError> {
     // "Not in my projection" is not "not there": first read as far as the author had.
     let last = core.bus.ledger.last_seq().await?;
-    commands::wait_applied(&core.projection, message.requested_seq.min(last)).await?;
+    commands::wait_applied(core, message.requested_seq.min(last)).await?;
     let key = (delivery.tenant.clone(), delivery.session.clone());
     let current = core
         .projection
@@ -146,14 +146,17 @@ async fn decide(
                 actor: actor.clone(),
                 stored_at: delivery.stored_at,
             };
-            let session = core.commands().run(key, command, trace).await?;
-            let clarification = session
-                .clarification(id)
-                .ok_or(Rejection::UnknownClarification)?;
-            Ok(clarification
-                .outcome
-                .clone()
-                .map_or(Verdict::Held, Verdict::Late))
+            let held = match core.commands().run(key.clone(), command, trace).await {
+                Ok(session) => session.clarification(id).cloned(),
+                Err(CommandError::Rejected(Rejection::UnknownClarification)) => None,
+                Err(error) => return Err(error),
+            };
+            // A question of an earlier turn is over; there is nothing left to hold.
+            let clarification = match held {
+                Some(clarification) => clarification,
+                None => past_of(core, &key, id).await?,
+            };
+            Ok(clarification.outcome.map_or(Verdict::Held, Verdict::Late))
         }
         InboxBody::Respond(response) => {
             let answer = Answer {
@@ -206,24 +209,42 @@ async fn judge_past(
     core.commands()
         .submit(key.clone(), Work::Past(Box::new(answer)), trace)
         .await?;
+    past_of(core, &key, id).await
+}
+
+/// A clarification of the session `key`, as the log has it.
+async fn past_of(core: &Core, key: &Key, id: ClarifyId) -> Result<Clarification, CommandError> {
     match past::find(core, &key.0, id).await? {
-        Some((found, clarification)) if found == key => Ok(clarification),
+        Some((found, clarification)) if found == *key => Ok(clarification),
         _ => Err(Rejection::UnknownClarification.into()),
     }
+}
+
+/// As much of a payload as is kept: what makes at most [`KEPT_BYTES`] in the JSON of the log, where
+/// a control character takes six, so that the record always fits one commit.
+fn kept(payload: &[u8]) -> String {
+    let mut room = KEPT_BYTES;
+    let text = String::from_utf8_lossy(payload);
+    let fits = |c: &char| {
+        let bytes = match c {
+            '"' | '\\' => 2,
+            c if c.is_ascii_control() => 6,
+            c => c.len_utf8(),
+        };
+        let left = room.checked_sub(bytes);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    text.chars().take_while(fits).collect()
 }
 
 /// Records what was sent, so that nothing a person wrote is lost, and says why it was not taken.
 async fn refuse(core: &Core, delivery: &Delivery, error: WireError) -> Result<(), LedgerError> {
     core.stats.count_refused();
-    let text = String::from_utf8_lossy(&delivery.payload);
-    let mut end = text.len().min(KEPT_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
     let event = Event::Refused {
         clarify_id: delivery.clarify_token.clone(),
         problem: error.message.clone(),
-        sent: text.get(..end).unwrap_or_default().to_owned(),
+        sent: kept(&delivery.payload),
         stored_at: delivery.stored_at,
     };
     let key = (delivery.tenant.clone(), delivery.session.clone());

@@ -88,6 +88,28 @@ impl Leases {
             .insert(key, Instant::now());
     }
 
+    /// Notes that somebody asked or began something under this name. While nobody is watched every
+    /// name counts as seen at the moment watching begins, so a replay keeps no names.
+    pub(crate) fn asked(&self, key: LeaseKey) {
+        if self.listening_since().is_some() {
+            self.see(key);
+        }
+    }
+
+    fn listening_since(&self) -> Option<Instant> {
+        *self
+            .listening_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listen_since(&self, since: Option<Instant>) {
+        *self
+            .listening_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
     fn is_local(&self, key: &LeaseKey) -> bool {
         self.local
             .lock()
@@ -170,6 +192,11 @@ pub(crate) async fn publish(core: Arc<Core>, stop: CancellationToken) {
 /// Listens to heartbeats and settles for those who are gone.
 pub(crate) async fn watch(core: Arc<Core>, stop: CancellationToken) {
     let mut own_last: Option<Instant> = None;
+    // After a longer silence this process knows nothing about who is gone: the bus was away, or the
+    // process itself was stopped. A silence that goes unnoticed and another instance's pause between
+    // two heartbeats together stay below the shortest lease, which is three heartbeats.
+    let silence = core.heartbeat * 3 / 2;
+    let unbroken = |last: Option<Instant>| last.is_some_and(|at| at.elapsed() <= silence);
     let mut scan = tokio::time::interval((core.heartbeat / 3).max(Duration::from_millis(50)));
     scan.set_missed_tick_behavior(MissedTickBehavior::Delay);
     'listen: loop {
@@ -190,14 +217,18 @@ pub(crate) async fn watch(core: Arc<Core>, stop: CancellationToken) {
                     let Some(heartbeat) = heartbeat else { continue 'listen };
                     core.leases.heard(&heartbeat);
                     if heartbeat.instance == core.instance {
-                        own_last = Some(Instant::now());
+                        let now = Instant::now();
+                        if !unbroken(own_last) || core.leases.listening_since().is_none() {
+                            core.leases.listen_since(Some(now));
+                        }
+                        own_last = Some(now);
                     }
                 }
                 _ = scan.tick() => {
-                    let hearing = own_last.is_some_and(|at| at.elapsed() < core.heartbeat * 3);
-                    update_listening(&core.leases, hearing);
-                    if hearing {
+                    if unbroken(own_last) {
                         settle_gone(&core).await;
+                    } else {
+                        core.leases.listen_since(None);
                     }
                 }
             }
@@ -205,36 +236,22 @@ pub(crate) async fn watch(core: Arc<Core>, stop: CancellationToken) {
     }
 }
 
-fn update_listening(leases: &Leases, hearing: bool) {
-    let mut since = leases
-        .listening_since
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    match (hearing, *since) {
-        (true, None) => *since = Some(Instant::now()),
-        (false, Some(_)) => *since = None,
-        _ => {}
-    }
-}
-
 async fn settle_gone(core: &Arc<Core>) {
-    let listening = *core
-        .leases
-        .listening_since
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    let Some(listening) = listening else { return };
+    let Some(listening) = core.leases.listening_since() else {
+        return;
+    };
     let in_use = core.projection.leases();
     let now = Instant::now();
     {
-        // A name that is new here counts from now; names nobody uses any more are forgotten.
+        // A name that is new here counts from now. Names that nobody uses are forgotten: what was
+        // seen of them must not count against their next use.
         let mut seen = core
             .leases
             .seen
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let used: std::collections::HashSet<&LeaseKey> = in_use.iter().map(|(k, ..)| k).collect();
-        seen.retain(|key, at| used.contains(key) || at.elapsed() < Duration::from_mins(5));
+        seen.retain(|key, _| used.contains(key));
         for (key, ..) in &in_use {
             seen.entry(key.clone()).or_insert(now);
         }
@@ -248,7 +265,9 @@ async fn settle_gone(core: &Arc<Core>) {
             .get(&lease)
             .copied();
         let last = seen.unwrap_or(now).max(listening);
-        if last.elapsed() < Duration::from_millis(ttl.0) || core.leases.is_local(&lease) {
+        // A shorter lease than three heartbeats would run out between two of them.
+        let ttl = Duration::from_millis(ttl.0).max(core.heartbeat * 3);
+        if last.elapsed() < ttl || core.leases.is_local(&lease) {
             continue;
         }
         for key in sessions {

@@ -2,7 +2,7 @@
 
 use askbus_domain::{
     AskerId, Clarification, ClarifyId, Commit, ContextId, Due, Event, Holder, LeaseName, Millis,
-    Session, SessionId, TenantId, Timestamp,
+    ProfileId, Session, SessionId, TenantId, Timestamp,
 };
 use askbus_ledger::Stored;
 use askbus_wire::codec::Decoded;
@@ -25,9 +25,18 @@ pub(crate) enum Change {
     /// Something is due at a moment.
     Due(Timestamp, Key, Due),
     /// A clarification was held or settled; its asker wants to know.
-    Progress(TenantId, AskerId, Arc<Clarification>, SessionId),
+    Progress(Box<Progress>),
+    /// Asking and beginning are signs of life.
+    Present(LeaseKey),
     /// A turn is over.
     TurnEnded,
+}
+
+/// What became of a clarification, and whose it is.
+pub(crate) struct Progress {
+    pub key: Key,
+    pub profile: Option<ProfileId>,
+    pub clarification: Clarification,
 }
 
 #[derive(Clone, Default)]
@@ -230,6 +239,10 @@ impl State {
                     key.clone(),
                     Due::Turn(turn.context_id),
                 ));
+                if let Holder::Lease { name, .. } = &turn.holder {
+                    let lease = LeaseKey::Holder(key.0.clone(), name.clone());
+                    changes.push(Change::Present(lease));
+                }
             }
         }
         for event in &commit.events {
@@ -257,22 +270,32 @@ impl State {
             return;
         };
         let mut clarification = clarification.clone();
+        // A session never changes its profile.
+        let progress = |clarification| {
+            Change::Progress(Box::new(Progress {
+                key: key.clone(),
+                profile: after.profile().cloned(),
+                clarification,
+            }))
+        };
         match event {
             Event::Requested { .. } => {
                 self.clarifications.insert(id, key.clone());
                 let due = Due::Clarification(id);
                 changes.push(Change::Due(clarification.expires_at(), key.clone(), due));
+                let lease = LeaseKey::Asker(key.0.clone(), clarification.asker_id);
+                changes.push(Change::Present(lease));
             }
             Event::Held { .. } => {
                 clarification.evolve(event);
                 let due = Due::Clarification(id);
                 changes.push(Change::Due(clarification.expires_at(), key.clone(), due));
-                changes.push(progress(key, clarification));
+                changes.push(progress(clarification));
             }
             Event::Resolved { .. } => {
                 clarification.evolve(event);
                 self.settled.remove(&id);
-                changes.push(progress(key, clarification));
+                changes.push(progress(clarification));
             }
             _ => {}
         }
@@ -297,11 +320,6 @@ impl State {
             slot.1.insert(key.clone());
         }
     }
-}
-
-fn progress(key: &Key, clarification: Clarification) -> Change {
-    let asker = clarification.asker_id.clone();
-    Change::Progress(key.0.clone(), asker, Arc::new(clarification), key.1.clone())
 }
 
 fn leases_of(key: &Key, session: &Session) -> HashMap<LeaseKey, Millis> {

@@ -30,6 +30,8 @@ pub(crate) struct Core {
     pub attachments: Attachments,
     pub leases: Leases,
     pub stats: Stats,
+    /// Cancelled when the process is told to stop.
+    pub shutdown: CancellationToken,
     /// Everything that runs until shutdown, open streams included.
     pub tasks: TaskTracker,
     /// Set once at start; the queues need the core and the core needs the queues.
@@ -89,6 +91,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         attachments: Attachments::default(),
         leases: Leases::new(),
         stats: Stats::default(),
+        shutdown: shutdown.clone(),
         tasks: TaskTracker::new(),
         commands: OnceLock::new(),
     });
@@ -166,7 +169,9 @@ async fn follow(core: Arc<Core>, shutdown: CancellationToken) {
     core.attachments.close_all();
 }
 
-/// Waits until everything in the log is known here.
+/// Waits until the tail has read everything that is in the log now: what is unknown after that is
+/// not there.
 pub(crate) async fn barrier(core: &Core) -> Result<(), LedgerError> {
-    commands::barrier(&core.projection, &*core.bus.ledger).await
+    let last = core.bus.ledger.last_seq().await?;
+    commands::wait_applied(core, last).await
 }

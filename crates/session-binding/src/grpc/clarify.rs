@@ -181,7 +181,7 @@ impl ClarifyService for Clarifications {
         // Registered before the open ids are looked up, so that nothing falls in between.
         self.core
             .attachments
-            .add(tenant.clone(), asker.clone(), tx.clone());
+            .add(&credential, asker.clone(), tx.clone());
         let holds = hold_leases(&self.core, &credential, &asker);
         let (core, shutdown) = (Arc::clone(&self.core), self.shutdown.clone());
         self.core.tasks.spawn(async move {

@@ -94,15 +94,18 @@ impl TurnService for Turns {
             holder,
         };
         let key = (credential.tenant, session_id);
+        let begin_id = begin.begin_id.clone();
         let session = self
             .core
             .commands()
             .run(key.clone(), Command::Begin(begin), trace)
             .await;
         let session = session.map_err(WireError::from)?;
+        // Another caller may have begun the next turn already; its context is not this caller's.
         let (turn, _) = session
             .latest_turn()
-            .ok_or_else(|| WireError::new(ErrorCode::Internal, "the turn was not kept"))?;
+            .filter(|(turn, _)| turn.begin_id == begin_id)
+            .ok_or_else(|| WireError::from(Rejection::NoActiveTurn))?;
         tracing::info!(tenant = %key.0, session = %key.1, context = %turn.context_id, "turn begun");
         Ok(Response::new(BeginTurnResponse {
             context_id: turn.context_id.to_string(),

@@ -33,16 +33,14 @@ pub fn outcome(clarification: &Clarification) -> &Outcome {
 }
 
 /// The arguments of a tool call that asks one question.
-pub fn question(text: &str) -> Option<Input> {
-    Some(Input::ArgumentsJson(
-        serde_json::json!({ "question": text }).to_string(),
-    ))
+pub fn question(text: &str) -> Input {
+    Input::ArgumentsJson(serde_json::json!({ "question": text }).to_string())
 }
 
 /// The same with a timeout in seconds.
-pub fn question_for(text: &str, seconds: f64) -> Option<Input> {
+pub fn question_for(text: &str, seconds: f64) -> Input {
     let arguments = serde_json::json!({ "question": text, "timeout_s": seconds });
-    Some(Input::ArgumentsJson(arguments.to_string()))
+    Input::ArgumentsJson(arguments.to_string())
 }
 
 impl Agent {
@@ -104,12 +102,17 @@ impl Agent {
         Ok(Held(stream.into_inner()))
     }
 
-    pub fn ask_request(&self, context: &str, dialect: &str, input: Option<Input>) -> AskRequest {
+    pub fn ask_request(
+        &self,
+        context: &str,
+        dialect: &str,
+        input: impl Into<Option<Input>>,
+    ) -> AskRequest {
         AskRequest {
             context_id: context.to_owned(),
             asker_id: self.asker.clone(),
             dialect: dialect.to_owned(),
-            input,
+            input: input.into(),
             ..AskRequest::default()
         }
     }

@@ -124,20 +124,13 @@ async fn an_answer_to_an_earlier_turn_is_kept_as_late(world: World) {
         late.collect()
     };
     assert_eq!(late(&world.events("s").await), vec![response.clone()]);
-    // The inbox may hold the same answer again under another message id; a second author may use
-    // the same answer id.
+    // Another author may happen upon the same answer id.
     agent.begin("s").await;
     let other = says_as("answer-1", "bob", "me too");
     assert!(matches!(
         world.answer("s", &id, other.clone()).await,
         InboxReply::Late { .. }
     ));
-    let subject = subject::inbox(
-        &crate::world::tenant(TENANT),
-        &crate::world::session("s"),
-        clarify_id(&id),
-    );
-    assert!(subject.starts_with("clarify.respond."));
     assert_eq!(late(&world.events("s").await), vec![response, other]);
     replica.stop().await;
 }
@@ -263,16 +256,16 @@ async fn bytes_that_are_no_answer_are_kept_and_the_inbox_goes_on() {
     let context = agent.begin("s").await;
     let id = agent.ask(&context, "legible?").await;
     let doomed = agent.ask_for(&context, "in time?", 2.0).await;
-    let odd: [&[u8]; 4] = [
-        b"not json at all \xff",
-        b"",
-        br#"{"schema":99,"requested_seq":1,"type":"respond"}"#,
+    let odd = [
+        b"not json at all \xff".to_vec(),
+        Vec::new(),
+        br#"{"schema":99,"requested_seq":1,"type":"respond"}"#.to_vec(),
         // Each of these takes six bytes once written as JSON.
-        &[1; 200_000],
+        vec![1; 200_000],
     ];
     for payload in odd {
         for id in [&id, &doomed.clarify_id] {
-            publish(&mut world, id, payload.to_vec()).await;
+            publish(&mut world, id, payload.clone()).await;
         }
     }
     let reply = world.answer("s", &id, says("ann", "quite")).await;
@@ -356,6 +349,7 @@ async fn the_same_answer_sent_twice_is_noted_once() {
             "begun",
             "requested",
             "resolved",
+            "ended",
             "begun",
             "requested",
             "late",

@@ -153,7 +153,7 @@ async fn repeating_an_id_returns_the_first_outcome(world: World) {
     let mut ask = agent.ask_request(&first.context_id, "ask", question("one?"));
     ask.ask_id = "ask-1".into();
     let asked = agent.try_ask(ask.clone()).await.unwrap();
-    ask.input = question("two?");
+    ask.input = Some(question("two?"));
     assert_eq!(elsewhere.try_ask(ask.clone()).await.unwrap(), asked);
     world
         .answer("s", &asked.clarify_id, says("ann", "yes"))

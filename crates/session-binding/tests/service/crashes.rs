@@ -184,10 +184,10 @@ async fn dies_while_judging(writes: bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_between_writing_and_acknowledging() {
-    dies_while_judging(true).await;
+    Box::pin(dies_while_judging(true)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_between_taking_and_writing() {
-    dies_while_judging(false).await;
+    Box::pin(dies_while_judging(false)).await;
 }

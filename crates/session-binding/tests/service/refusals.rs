@@ -12,7 +12,7 @@ use tonic::client::Grpc;
 use tonic::service::interceptor::InterceptedService;
 use tonic::{Code, Request, Status};
 
-fn bad_input() -> Option<Input> {
+fn bad_input() -> Input {
     question("   ")
 }
 
@@ -104,17 +104,20 @@ async fn the_turn_is_checked_before_the_input_and_the_input_before_the_one_pendi
     agent.end(&ended, "failed").await.unwrap();
 
     let context = agent.begin("busy").await;
-    let studio = |input| agent.ask_request(&context, "studio", input);
-    agent.try_ask(studio(question("first?"))).await.unwrap();
+    let studio = |input: Option<Input>| agent.ask_request(&context, "studio", input);
+    agent
+        .try_ask(studio(Some(question("first?"))))
+        .await
+        .unwrap();
     is(
         &agent
-            .try_ask(studio(question("second?")))
+            .try_ask(studio(Some(question("second?"))))
             .await
             .unwrap_err(),
         ErrorCode::Busy,
     );
     is(
-        &agent.try_ask(studio(bad_input())).await.unwrap_err(),
+        &agent.try_ask(studio(Some(bad_input()))).await.unwrap_err(),
         ErrorCode::InvalidQuestion,
     );
     let unreadable = Some(Input::ArgumentsJson("{".into()));

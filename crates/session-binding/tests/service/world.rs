@@ -46,7 +46,7 @@ pub fn clarify_id(text: &str) -> ClarifyId {
 
 enum Backing {
     Embedded(Option<EmbeddedHandle>),
-    JetStream(NatsServer, #[allow(dead_code)] JetStreamHandle),
+    JetStream(Box<NatsServer>, #[allow(dead_code)] JetStreamHandle),
 }
 
 pub struct World {
@@ -140,7 +140,7 @@ impl World {
         let made = jetstream::ensure_streams(&client, &options);
         within("the streams are made", made).await.unwrap();
         let dir = TempDir::new().unwrap();
-        Self::over(dir, bus, Backing::JetStream(server, handle))
+        Self::over(dir, bus, Backing::JetStream(Box::new(server), handle))
     }
 
     fn over(dir: TempDir, bus: Bus, backing: Backing) -> Self {
