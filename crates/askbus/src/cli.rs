@@ -119,8 +119,9 @@ pub(crate) struct GatewayArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
-    /// Where session-binding listens: `host:port`, several of them with commas, or its socket
-    #[arg(long, value_name = "TARGET")]
+    /// Where session-binding listens: `host:port`, several of them with commas, or its socket; by
+    /// tenant as `acme=h:1;h:2,h:3`
+    #[arg(long, value_name = "TARGETS")]
     pub session_binding: Option<String>,
     /// Further names that this gateway is reached by, comma separated
     #[arg(long, value_name = "NAMES")]
@@ -291,8 +292,21 @@ pub(crate) struct CredentialArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CredentialCommand {
-    /// Make keys if there are none; nothing is overwritten
-    Init,
+    /// Make keys if there are none, and what a deployment needs; nothing is overwritten
+    Init {
+        /// Make keys and pass phrases for services in containers, in folders below this one
+        #[arg(long, value_name = "DIR")]
+        deploy: Option<PathBuf>,
+        /// Give what services read to this user id
+        #[arg(long, value_name = "N", requires = "deploy")]
+        uid: Option<u32>,
+        /// Also make this folder and give it to that user id; may be given several times
+        #[arg(long = "owned", value_name = "DIR", requires = "uid")]
+        owned: Vec<PathBuf>,
+        /// Also make the pass phrase by which these NATS servers know each other, comma separated
+        #[arg(long, value_name = "NAMES", requires = "deploy", value_delimiter = ',')]
+        nats_servers: Vec<String>,
+    },
     /// Make a credential and print it
     Issue {
         /// agent, person, host or operator

@@ -2,6 +2,7 @@
 
 use crate::cli::{CredentialArgs, CredentialCommand};
 use crate::config::Config;
+use crate::deployment;
 use crate::exit::{Failure, USAGE};
 use crate::home::Home;
 use askbus_credential::{Grant, Issuer, Role};
@@ -16,7 +17,16 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
         .clone()
         .unwrap_or_else(|| Home::new(&config.home).keys());
     match &args.command {
-        CredentialCommand::Init => {
+        CredentialCommand::Init {
+            deploy: Some(base),
+            uid,
+            owned,
+            nats_servers,
+        } => {
+            deployment::prepare(base, *uid, owned, nats_servers)?;
+            println!("{}", base.display());
+        }
+        CredentialCommand::Init { .. } => {
             Issuer::open_or_create(&dir)?;
             println!("{}", dir.display());
         }

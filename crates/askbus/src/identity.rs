@@ -6,6 +6,7 @@ use crate::home::Home;
 use askbus_credential::Role;
 use askbus_mcp_adapter::asker::Token;
 use askbus_wire::client::Target;
+use askbus_wire::targets::Targets;
 use std::fs;
 use std::path::Path;
 
@@ -19,6 +20,12 @@ pub(crate) fn target(config: &Config) -> Result<Target, Failure> {
 
 /// A target as it stands in the configuration.
 pub(crate) fn parse_target(text: &str) -> Result<Target, Failure> {
+    text.parse()
+        .map_err(|e| Failure::new(CONFIG, format!("setting session_binding: {e}")))
+}
+
+/// A gateway's targets by tenant, as they stand in the configuration.
+pub(crate) fn parse_targets(text: &str) -> Result<Targets, Failure> {
     text.parse()
         .map_err(|e| Failure::new(CONFIG, format!("setting session_binding: {e}")))
 }

@@ -7,6 +7,7 @@ mod ask;
 mod cli;
 mod config;
 mod credential;
+mod deployment;
 mod exit;
 mod healthcheck;
 mod home;

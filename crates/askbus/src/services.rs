@@ -212,8 +212,8 @@ pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitC
         None => SocketAddr::from(([127, 0, 0, 1], 7410)),
     };
     let session_binding = match &config.session_binding {
-        Some(text) => identity::parse_target(text)?,
-        None => Target::Url("http://127.0.0.1:7411".to_owned()),
+        Some(text) => identity::parse_targets(text)?,
+        None => Target::Url("http://127.0.0.1:7411".to_owned()).into(),
     };
     let instance = instance(config);
     let (bus, nats) = connect(config, "gateway", &instance).await?;

@@ -134,7 +134,7 @@ async fn gateway(
             verifier: verifier.clone(),
             listen,
             tenants: Tenants::default(),
-            session_binding: Target::Socket(home.socket()),
+            session_binding: Target::Socket(home.socket()).into(),
             sign_in: Some(sign_in(issuer)?),
             single_machine: true,
             host_names: services::host_names(config),

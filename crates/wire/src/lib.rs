@@ -17,4 +17,5 @@ pub mod error;
 pub mod headers;
 pub mod messages;
 pub mod subject;
+pub mod targets;
 pub mod tenants;

@@ -55,8 +55,13 @@ pub(super) async fn append(
     }
     let target = subject::log(kind, &commit.tenant, &commit.session_id);
     let sent = clock::now();
+    let refused = shared.link.refused(&target);
     let publish = async { shared.context.send_publish(target, message).await?.await };
-    match tokio::time::timeout(PATIENCE, publish).await {
+    let answered = tokio::select! {
+        answered = tokio::time::timeout(PATIENCE, publish) => answered,
+        error = refused => return Err(error.into()),
+    };
+    match answered {
         Ok(Ok(ack)) => {
             if !ack.duplicate {
                 shared.clock.appended(ack.sequence, sent, clock::now());

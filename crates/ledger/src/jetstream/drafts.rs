@@ -28,8 +28,13 @@ impl Drafts for JetStreamDrafts {
         self.0.connected()?;
         let target = subject::draft(tenant, session, id, person);
         let message = PublishMessage::build().payload(payload.into());
+        let refused = self.0.link.refused(&target);
         let publish = async { self.0.context.send_publish(target, message).await?.await };
-        match tokio::time::timeout(PATIENCE, publish).await {
+        let answered = tokio::select! {
+            answered = tokio::time::timeout(PATIENCE, publish) => answered,
+            error = refused => return Err(error),
+        };
+        match answered {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(refusal(&error)),
             Err(_) => Err(unavailable("the draft was not acknowledged in time")),

@@ -42,8 +42,13 @@ impl Inbox for JetStreamInbox {
             &submission.session,
             submission.clarify_id,
         );
+        let refused = self.0.link.refused(&target);
         let publish = async { self.0.context.send_publish(target, message).await?.await };
-        match tokio::time::timeout(PATIENCE, publish).await {
+        let answered = tokio::select! {
+            answered = tokio::time::timeout(PATIENCE, publish) => answered,
+            error = refused => return Err(error),
+        };
+        match answered {
             Ok(Ok(_)) => Ok(Submitted { reply }),
             Ok(Err(error)) => Err(refusal(&error)),
             // Sending the same message again is safe: it is stored once.

@@ -1,8 +1,9 @@
 //! The connection: made in the background, watched, and explained to the operator.
 
+use super::refusals::Refusals;
 use super::{JetStreamOptions, unavailable};
 use crate::LedgerError;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectOptions, Event, ServerAddr, ServerError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,20 +23,26 @@ pub(super) struct Link {
     generation: watch::Sender<u64>,
     slow_consumers: AtomicU64,
     complained: Mutex<Option<Instant>>,
+    refusals: Refusals,
 }
 
-impl Default for Link {
-    fn default() -> Self {
+impl Link {
+    /// A connection of this user that is not made yet.
+    pub fn new(user: Option<&str>) -> Self {
         Self {
+            refusals: Refusals::new(user),
             connected: watch::Sender::new(false),
             generation: watch::Sender::new(0),
             slow_consumers: AtomicU64::new(0),
             complained: Mutex::new(None),
         }
     }
-}
 
-impl Link {
+    /// Resolves when the server refuses a publish to `subject` after this call; else never.
+    pub fn refused(&self, subject: &str) -> impl Future<Output = LedgerError> + use<> {
+        self.refusals.of(subject)
+    }
+
     pub fn is_connected(&self) -> bool {
         *self.connected.borrow()
     }
@@ -99,12 +106,23 @@ impl Link {
                      plain subscribers must ask for the state again"
                 );
             }
+            Event::ServerError(ServerError::Other(error)) if self.refusals.note(name, error) => {}
             Event::ServerError(error) => {
                 tracing::warn!(name, %error, "the bus reports an error");
             }
             Event::ClientError(error) => {
-                if self.may_complain() {
-                    tracing::warn!(name, %error, "the bus is not reachable; trying again");
+                if !self.may_complain() {
+                    return;
+                }
+                let text = error.to_string();
+                if text.contains("authorization violation") {
+                    tracing::error!(
+                        name,
+                        "the bus does not take this user or its pass phrase (settings nats_user \
+                         and nats_pass_file); trying again"
+                    );
+                } else {
+                    tracing::warn!(name, error = text, "the bus is not reachable; trying again");
                 }
             }
         }
@@ -144,6 +162,13 @@ pub(super) async fn connect(
     } else if let Some(user) = &options.user {
         let password = options.password.clone().unwrap_or_default();
         connecting = connecting.user_and_password(user.clone(), password);
+        // Replies below a prefix of the user's own, so that its permissions keep others out.
+        if user
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        {
+            connecting = connecting.custom_inbox_prefix(format!("_INBOX.{user}"));
+        }
     }
     if let Some(path) = &options.root_certificates {
         connecting = connecting.add_root_certificates(path.clone());

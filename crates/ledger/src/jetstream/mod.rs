@@ -13,6 +13,7 @@ mod ledger;
 mod link;
 mod options;
 mod read;
+mod refusals;
 mod replies;
 mod room;
 mod streams;
@@ -121,7 +122,7 @@ impl Drop for JetStreamHandle {
 pub async fn connect(
     options: JetStreamOptions,
 ) -> Result<(Bus, Client, JetStreamHandle), LedgerError> {
-    let link = Arc::new(Link::default());
+    let link = Arc::new(Link::new(options.user.as_deref()));
     let ack_wait = options.ack_wait;
     let client = link::connect(&options, Arc::clone(&link)).await?;
     let context = ContextBuilder::new()

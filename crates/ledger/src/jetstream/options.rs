@@ -13,7 +13,8 @@ pub struct JetStreamOptions {
     pub url: String,
     /// `service@instance`, as the server shows the connection.
     pub name: String,
-    /// User, with [`password`](Self::password).
+    /// User, with [`password`](Self::password). Replies then come below `_INBOX.USER`, as far as
+    /// the name is made of letters, digits, `-` and `_`.
     pub user: Option<String>,
     /// Password of the user.
     pub password: Option<String>,

@@ -78,12 +78,19 @@ impl Shared {
         which: impl FnOnce(RawMessageBuilder<WithHeaders>) -> RawMessageBuilder<WithHeaders>,
     ) -> Result<Option<StreamMessage>, LedgerError> {
         self.connected()?;
+        let refused = self
+            .link
+            .refused(&format!("$JS.API.STREAM.MSG.GET.{stream}"));
         let stream = self
             .context
             .get_stream_no_info(stream)
             .await
             .map_err(unavailable)?;
-        match which(stream.raw_message_builder()).send().await {
+        let answered = tokio::select! {
+            answered = which(stream.raw_message_builder()).send() => answered,
+            error = refused => return Err(error),
+        };
+        match answered {
             Ok(message) => Ok(Some(message)),
             Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
             Err(error) => Err(unavailable(error)),

@@ -10,6 +10,8 @@ use tokio::process::{Child, Command};
 pub struct NatsServer {
     port: u16,
     dir: TempDir,
+    /// A file in `dir`, if it has one.
+    configuration: Option<&'static str>,
     process: Child,
 }
 
@@ -25,8 +27,12 @@ fn binary() -> PathBuf {
     )
 }
 
-async fn start(port: u16, dir: &TempDir) -> Option<Child> {
-    let mut process = Command::new(binary())
+async fn start(port: u16, dir: &TempDir, configuration: Option<&str>) -> Option<Child> {
+    let mut command = Command::new(binary());
+    if let Some(file) = configuration {
+        command.arg("-c").arg(dir.path().join(file));
+    }
+    let mut process = command
         .args(["-a", "127.0.0.1", "-p", &port.to_string(), "-js", "-sd"])
         .arg(dir.path())
         .stdin(Stdio::null())
@@ -56,12 +62,25 @@ pub fn free_port() -> u16 {
 
 impl NatsServer {
     pub async fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), None).await
+    }
+
+    /// With a configuration file of this folder; port and store are the test's own.
+    pub async fn configured(dir: TempDir, file: &'static str) -> Self {
+        Self::start_in(dir, Some(file)).await
+    }
+
+    async fn start_in(dir: TempDir, configuration: Option<&'static str>) -> Self {
         // Another test may be faster to take the port.
         for _ in 0..10 {
             let port = free_port();
-            if let Some(process) = start(port, &dir).await {
-                return Self { port, dir, process };
+            if let Some(process) = start(port, &dir, configuration).await {
+                return Self {
+                    port,
+                    dir,
+                    configuration,
+                    process,
+                };
             }
         }
         panic!("nats-server does not start");
@@ -69,8 +88,13 @@ impl NatsServer {
 
     pub async fn start_at(port: u16) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let process = start(port, &dir).await.expect("the port is free");
-        Self { port, dir, process }
+        let process = start(port, &dir, None).await.expect("the port is free");
+        Self {
+            port,
+            dir,
+            configuration: None,
+            process,
+        }
     }
 
     pub fn url(&self) -> String {
@@ -84,6 +108,8 @@ impl NatsServer {
 
     /// Starts it again, same port, same store.
     pub async fn revive(&mut self) {
-        self.process = start(self.port, &self.dir).await.expect("it starts again");
+        self.process = start(self.port, &self.dir, self.configuration)
+            .await
+            .expect("it starts again");
     }
 }
