@@ -8,6 +8,7 @@ mod fence;
 mod outage;
 mod panel;
 mod race;
+mod readme;
 mod scripts;
 mod sockets;
 mod studio_http;

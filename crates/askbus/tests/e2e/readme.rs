@@ -1,0 +1,253 @@
+//! Every command of the README, run as it stands there (with free ports and real ids put in).
+
+use crate::support::{BINARY, asked, choose, id};
+use anyhow::{Context as _, Result, ensure};
+use askbus_testkit::{Askbus, AskbusUp, NatsServer, Person, Process, Service, Team, within};
+use std::net::TcpListener;
+use std::sync::Mutex;
+use tokio::process::Command;
+
+const README: &str = include_str!("../../../../README.md");
+
+/// The lines of the README's shell blocks, each to be run once.
+struct Lines {
+    left: Mutex<Vec<&'static str>>,
+}
+
+impl Lines {
+    fn of(heading: Option<&str>) -> Self {
+        let text = match heading {
+            None => README.split("\n## ").next().unwrap_or_default(),
+            Some(name) => README
+                .split("\n## ")
+                .find(|part| part.starts_with(name))
+                .unwrap_or_default(),
+        };
+        let mut left = Vec::new();
+        for block in text.split("```sh\n").skip(1) {
+            left.extend(block.split("```").next().unwrap_or_default().lines());
+        }
+        Self {
+            left: Mutex::new(left),
+        }
+    }
+
+    /// Takes the first line that contains `part`.
+    fn take(&self, part: &str) -> Result<String> {
+        let mut left = self
+            .left
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let at = left.iter().position(|line| line.contains(part));
+        let at = at.with_context(|| format!("the README has no command with {part:?}"))?;
+        Ok(left.remove(at).to_owned())
+    }
+
+    fn all_were_run(&self) -> Result<()> {
+        let left = self
+            .left
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        ensure!(
+            left.is_empty(),
+            "the README has commands that no test runs: {left:#?}"
+        );
+        Ok(())
+    }
+}
+
+/// Runs a line in a shell where `askbus` and `cargo run --release --` are the program under test.
+fn shell(askbus: &Askbus, line: &str) -> Result<Process> {
+    let script = format!(
+        "askbus() {{ \"{BINARY}\" \"$@\"; }}\n{}",
+        line.replace("cargo run --release --", "askbus")
+    );
+    let mut command = Command::new("bash");
+    command
+        .args(["-c", &script])
+        .env_clear()
+        .envs(askbus.variables())
+        .current_dir(askbus.home());
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    Process::spawn(line, command)
+}
+
+async fn output(askbus: &Askbus, line: &str) -> Result<String> {
+    let done = shell(askbus, line)?.finish().await?;
+    ensure!(done.code == 0, "{line}: {done:?}");
+    Ok(done.stdout)
+}
+
+#[tokio::test]
+async fn the_first_screen() -> Result<()> {
+    let lines = Lines::of(None);
+    lines.take("cargo run --release -- up")?;
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let script = shell(up.askbus(), &lines.take("-- ask ")?)?;
+    let shown = asked(&person, "Deploy where?").await?;
+    let inbox = output(up.askbus(), &lines.take("-- inbox")?).await?;
+    ensure!(
+        inbox.contains("Deploy where?") && inbox.contains(id(&shown)),
+        "{inbox}"
+    );
+    output(
+        up.askbus(),
+        &lines.take("-- answer")?.replace("ID", id(&shown)),
+    )
+    .await?;
+    let done = script.finish().await?;
+    ensure!(done.code == 0 && done.stdout == "staging\n", "{done:?}");
+    // This very run.
+    lines.take("./test")?;
+    lines.all_were_run()
+}
+
+#[tokio::test]
+async fn scripts_and_hosts() -> Result<()> {
+    let lines = Lines::of(Some("From a script"));
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let script = shell(up.askbus(), &lines.take("answer=$(askbus ask")?)?;
+    let shown = asked(&person, "Release 2.0 now?").await?;
+    person.answer(id(&shown), &choose("o1")).await?;
+    let done = script.finish().await?;
+    ensure!(done.code == 0 && done.stdout == "go: yes\n", "{done:?}");
+
+    lines.take("askbus turn begin --session build-42")?;
+    let mut host = up
+        .askbus()
+        .spawn(&["turn", "begin", "--session", "build-42"])?;
+    let context = host.stdout.next().await?.context("no context_id")?;
+    host.close_stdin();
+    let ended = host.finish().await?;
+    ensure!(ended.code == 0 && !context.is_empty(), "{ended:?}");
+    let context = output(up.askbus(), &lines.take("--for 30m")?).await?;
+    let within_turn = up.askbus().clone().env("ASKBUS_CONTEXT", context.trim());
+    let asking = within_turn.spawn(&["ask", "In the turn of a host?"])?;
+    asked(&person, "In the turn of a host?").await?;
+    output(
+        up.askbus(),
+        &lines
+            .take("askbus turn end")?
+            .replace("CONTEXT", context.trim()),
+    )
+    .await?;
+    ensure!(
+        asking.finish().await?.code == 13,
+        "the question outlived its turn"
+    );
+    lines.all_were_run()
+}
+
+/// A port nobody listens on now.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+#[tokio::test]
+async fn services_over_nats() -> Result<()> {
+    let lines = Lines::of(Some("As services over NATS"));
+    let nats = NatsServer::start().await?;
+    let team = Team::prepare(BINARY).await?;
+    let home = team.askbus();
+    let ports = [
+        ("7410", free_port()?),
+        ("7411", free_port()?),
+        ("7412", free_port()?),
+    ];
+    let placed = |line: String| {
+        let line = line.replace("nats://127.0.0.1:4222", &nats.url());
+        ports.iter().fold(line, |line, (port, free)| {
+            line.replace(port, &free.to_string())
+        })
+    };
+    output(home, &lines.take("credential init")?).await?;
+    let mut services = Vec::new();
+    for part in [
+        "--listen 127.0.0.1:7411",
+        "--listen 127.0.0.1:7412",
+        "askbus gateway",
+    ] {
+        let line = format!("{} --json", placed(lines.take(part)?));
+        services.push(Service::ready(shell(home, &line)?).await?);
+    }
+    let ann = output(home, &lines.take("--role person")?).await?;
+    let bot = output(home, &lines.take("--role agent")?).await?;
+
+    let watcher = nats.client().await?;
+    let mut happened = watcher
+        .subscribe(subject(&lines.take("nats sub 'clarify.*.*.*'")?))
+        .await?;
+    let mut sent = watcher
+        .subscribe(subject(&lines.take("nats sub 'clarify.respond.>'")?))
+        .await?;
+    watcher.flush().await?;
+
+    let agent = home.clone().env("ASKBUS_CREDENTIAL", bot.trim());
+    let mut adapter = shell(&agent, &placed(lines.take("askbus mcp-adapter")?))?;
+    for message in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask_user","arguments":{"question":"Over the bus?","options":["yes","no"]}}}"#,
+    ] {
+        adapter.write(format!("{message}\n").as_bytes()).await?;
+    }
+    let gateway = services.last().context("no gateway")?;
+    let person = Person::bearer(&gateway.address, ann.trim())?;
+    let shown = asked(&person, "Over the bus?").await?;
+    person.answer(id(&shown), &choose("o1")).await?;
+    let reply = adapter
+        .stdout
+        .find(|line| line.contains("\"id\":2"))
+        .await?;
+    ensure!(reply.contains("\"label\":\"yes\""), "{reply}");
+
+    use futures::StreamExt as _;
+    let began = within("the first event on the bus", happened.next())
+        .await?
+        .context("ended")?;
+    ensure!(
+        began.subject.starts_with("clarify.begun.acme."),
+        "{}",
+        began.subject
+    );
+    let answer = within("the answer on the bus", sent.next())
+        .await?
+        .context("ended")?;
+    ensure!(answer.subject.ends_with(id(&shown)), "{}", answer.subject);
+    // What the tool sends for `nats micro ls`.
+    lines.take("nats micro ls")?;
+    let mut found = std::collections::BTreeSet::new();
+    let inbox = watcher.new_inbox();
+    let mut pongs = watcher.subscribe(inbox.clone()).await?;
+    watcher
+        .publish_with_reply("$SRV.PING", inbox, "".into())
+        .await?;
+    let all = async {
+        while found.len() < 3 {
+            let Some(pong) = pongs.next().await else {
+                break;
+            };
+            let pong: serde_json::Value = serde_json::from_slice(&pong.payload)?;
+            found.insert(pong["name"].as_str().unwrap_or_default().to_owned());
+        }
+        anyhow::Ok(())
+    };
+    within("three services", all).await??;
+    assert_eq!(
+        found.into_iter().collect::<Vec<_>>(),
+        [
+            "askbus-gateway",
+            "askbus-mcp-adapter",
+            "askbus-session-binding"
+        ]
+    );
+    lines.all_were_run()
+}
+
+fn subject(line: &str) -> String {
+    line.split('\'').nth(1).unwrap_or_default().to_owned()
+}
