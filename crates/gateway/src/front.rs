@@ -4,7 +4,7 @@
 use crate::caller::{LocalScript, Shown};
 use crate::gateway::Gateway;
 use crate::reply::Refusal;
-use crate::trace::Trace;
+use crate::trace;
 use crate::{body, fence, passthrough, sign_in};
 use askbus_wire::error::ErrorCode;
 use axum::Router;
@@ -28,7 +28,7 @@ pub(crate) async fn admit(
     let mut request = Request::from_parts(parts, body);
     let path = request.uri().path().to_owned();
     let method = request.method().clone();
-    let trace = Trace::of(request.headers());
+    let trace = trace::of(request.headers());
     let traced = trace.as_str().to_owned();
     let mut response = match gate(gateway, peer, &request) {
         Err(refused) => {

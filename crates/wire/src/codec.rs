@@ -35,27 +35,29 @@ pub fn encode_commit(commit: &Commit) -> Result<Vec<u8>, TooLarge> {
 
 /// Reads whatever the log holds.
 pub fn decode_commit(payload: &[u8]) -> Decoded {
+    match serde_json::from_slice::<Commit>(payload) {
+        Ok(commit) if commit.schema <= SCHEMA => Decoded::Commit(Box::new(commit)),
+        Ok(commit) => newer(commit.schema),
+        Err(error) => unreadable(payload, &error),
+    }
+}
+
+fn newer(schema: u32) -> Decoded {
+    Decoded::Unreadable {
+        problem: format!("schema {schema} is newer than {SCHEMA}"),
+    }
+}
+
+/// A newer schema explains best why a commit is not one of this build's.
+fn unreadable(payload: &[u8], error: &serde_json::Error) -> Decoded {
     #[derive(Deserialize)]
     struct Envelope {
         schema: u32,
     }
     match serde_json::from_slice::<Envelope>(payload) {
-        Ok(Envelope { schema }) if schema > SCHEMA => {
-            return Decoded::Unreadable {
-                problem: format!("schema {schema} is newer than {SCHEMA}"),
-            };
-        }
-        Ok(_) => {}
-        Err(e) => {
-            return Decoded::Unreadable {
-                problem: e.to_string(),
-            };
-        }
-    }
-    match serde_json::from_slice(payload) {
-        Ok(commit) => Decoded::Commit(Box::new(commit)),
-        Err(e) => Decoded::Unreadable {
-            problem: e.to_string(),
+        Ok(Envelope { schema }) if schema > SCHEMA => newer(schema),
+        _ => Decoded::Unreadable {
+            problem: error.to_string(),
         },
     }
 }
@@ -68,4 +70,36 @@ pub fn event_names(commit: &Commit) -> String {
         .map(|e| e.kind().as_str())
         .collect::<Vec<_>>()
         .join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(payload: &str) -> String {
+        match decode_commit(payload.as_bytes()) {
+            Decoded::Unreadable { problem } => problem,
+            Decoded::Commit(commit) => panic!("{commit:?}"),
+        }
+    }
+
+    #[test]
+    fn a_commit_of_a_newer_schema_is_not_acted_upon_even_if_it_can_be_read() {
+        let commit = |schema: u32, event: &str| {
+            format!(
+                r#"{{"schema":{schema},"commit_id":"0197e0a0-0000-7000-8000-000000000000",
+                "tenant":"t","session_id":"s","at":"2026-01-01T00:00:00.000Z","events":[{event}]}}"#
+            )
+        };
+        let ended = r#"{"event":"ended","context_id":"0197e0a0-0000-7000-8000-000000000001",
+            "end":"completed"}"#;
+        let read = decode_commit(commit(SCHEMA, ended).as_bytes());
+        assert!(matches!(read, Decoded::Commit(c) if c.events.len() == 1));
+        let is_newer = format!("schema {} is newer than {SCHEMA}", SCHEMA + 1);
+        assert_eq!(problem(&commit(SCHEMA + 1, ended)), is_newer);
+        let strange = r#"{"event":"teleported"}"#;
+        assert_eq!(problem(&commit(SCHEMA + 1, strange)), is_newer);
+        assert!(problem(&commit(SCHEMA, strange)).contains("teleported"));
+        assert!(problem("{").contains("EOF"));
+    }
 }

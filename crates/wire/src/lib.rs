@@ -19,3 +19,4 @@ pub mod messages;
 pub mod subject;
 pub mod targets;
 pub mod tenants;
+pub mod trace;

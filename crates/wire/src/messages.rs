@@ -1,9 +1,7 @@
 //! JSON messages of the bus beside commits: what people send, what they are told, heartbeats and
 //! drafts.
 
-use askbus_domain::{
-    Actor, AnswerEntry, AskerId, LeaseName, Outcome, Response, TenantId, Verdict,
-};
+use askbus_domain::{Actor, AnswerEntry, AskerId, LeaseName, Outcome, Response, TenantId, Verdict};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -126,12 +124,18 @@ pub struct Lease {
 impl Lease {
     /// The lease of an asking process's questions.
     pub fn asker(tenant: &TenantId, asker: &AskerId) -> Self {
-        Self { tenant: tenant.to_string(), name: format!("{ASKER}{asker}") }
+        Self {
+            tenant: tenant.to_string(),
+            name: format!("{ASKER}{asker}"),
+        }
     }
 
     /// The lease of a turn.
     pub fn turn(tenant: &TenantId, name: &LeaseName) -> Self {
-        Self { tenant: tenant.to_string(), name: format!("{TURN}{name}") }
+        Self {
+            tenant: tenant.to_string(),
+            name: format!("{TURN}{name}"),
+        }
     }
 
     /// What the lease keeps alive; none when the name is of a kind this build does not know.
@@ -178,9 +182,18 @@ mod tests {
         let tenant = TenantId::new("t").unwrap();
         let asker = AskerId::new("turn:1").unwrap();
         let name = LeaseName::new("asker:1").unwrap();
-        assert_eq!(Lease::asker(&tenant, &asker).kept(), Some(Kept::Asker(tenant.clone(), asker)));
-        assert_eq!(Lease::turn(&tenant, &name).kept(), Some(Kept::Turn(tenant, name)));
-        let strange = Lease { tenant: "t".to_owned(), name: "room:1".to_owned() };
+        assert_eq!(
+            Lease::asker(&tenant, &asker).kept(),
+            Some(Kept::Asker(tenant.clone(), asker))
+        );
+        assert_eq!(
+            Lease::turn(&tenant, &name).kept(),
+            Some(Kept::Turn(tenant, name))
+        );
+        let strange = Lease {
+            tenant: "t".to_owned(),
+            name: "room:1".to_owned(),
+        };
         assert_eq!(strange.kept(), None);
     }
 }

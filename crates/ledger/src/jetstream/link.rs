@@ -4,7 +4,6 @@ use super::refusals::Refusals;
 use super::{JetStreamOptions, unavailable};
 use crate::LedgerError;
 use async_nats::{Client, ConnectOptions, Event, ServerAddr, ServerError};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -21,7 +20,7 @@ pub(super) struct Link {
     connected: watch::Sender<bool>,
     /// Counts connections. What was in flight on an earlier one may be lost.
     generation: watch::Sender<u64>,
-    slow_consumers: AtomicU64,
+    slow_consumers: watch::Sender<u64>,
     complained: Mutex<Option<Instant>>,
     refusals: Refusals,
 }
@@ -33,7 +32,7 @@ impl Link {
             refusals: Refusals::new(user),
             connected: watch::Sender::new(false),
             generation: watch::Sender::new(0),
-            slow_consumers: AtomicU64::new(0),
+            slow_consumers: watch::Sender::new(0),
             complained: Mutex::new(None),
         }
     }
@@ -55,8 +54,8 @@ impl Link {
         self.generation.subscribe()
     }
 
-    pub fn slow_consumers(&self) -> u64 {
-        self.slow_consumers.load(Ordering::Relaxed)
+    pub fn slow_consumers(&self) -> watch::Receiver<u64> {
+        self.slow_consumers.subscribe()
     }
 
     /// Waits until there is a connection.
@@ -98,7 +97,7 @@ impl Link {
             ),
             Event::Draining => tracing::info!(name, "the connection to the bus is drained"),
             Event::SlowConsumer(subscription) => {
-                self.slow_consumers.fetch_add(1, Ordering::Relaxed);
+                self.slow_consumers.send_modify(|count| *count += 1);
                 tracing::warn!(
                     name,
                     subscription,

@@ -87,9 +87,9 @@ impl JetStreamHandle {
         self.shared.link.connected()
     }
 
-    /// How often the client dropped a message because this process read too slowly. Tails notice
-    /// and repair that by themselves.
-    pub fn slow_consumers(&self) -> u64 {
+    /// How often the client dropped a message because this process read too slowly, and every change
+    /// of that. Tails notice and repair it by themselves; plain subscribers ask for the state again.
+    pub fn slow_consumers(&self) -> watch::Receiver<u64> {
         self.shared.link.slow_consumers()
     }
 
