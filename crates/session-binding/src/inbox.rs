@@ -131,8 +131,11 @@ async fn decide(
     message: &InboxMessage,
 ) -> Result<Verdict, CommandError> {
     // "Not in my projection" is not "not there": first read as far as the author had.
-    let last = core.bus.ledger.last_seq().await?;
-    commands::wait_applied(core, message.requested_seq.min(last)).await?;
+    let applied = *core.projection.applied().borrow();
+    if applied < message.requested_seq {
+        let last = core.bus.ledger.last_seq().await?;
+        commands::wait_applied(core, message.requested_seq.min(last)).await?;
+    }
     let key = (delivery.tenant.clone(), delivery.session.clone());
     let current = core
         .projection
