@@ -1,10 +1,15 @@
 //! Who asks must be there: a lost asker's questions are cancelled, and only a lost one's (E11).
 
 use crate::agent::{Agent, outcome};
-use crate::world::{Replica, World, clarify_id};
+use crate::world::{Replica, Setup, TENANT, World, clarify_id};
 use askbus_domain::{CancelCause, Event, Millis};
+use askbus_ledger::{Alive, Bus, LedgerError};
+use askbus_wire::messages::{Heartbeat, Lease};
 use askbus_wire::proto::begin_turn_request::Life;
+use async_trait::async_trait;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
 const LEASE: Millis = Millis(1_000);
 
@@ -153,4 +158,76 @@ async fn asking_is_a_sign_of_life(world: World) {
     );
     one.stop().await;
     two.stop().await;
+}
+
+/// Heartbeats as the test feeds them.
+struct Fed(Mutex<Option<mpsc::Receiver<Heartbeat>>>);
+
+#[async_trait]
+impl Alive for Fed {
+    async fn publish(&self, _: &Heartbeat) -> Result<(), LedgerError> {
+        Ok(())
+    }
+
+    async fn watch(&self) -> Result<mpsc::Receiver<Heartbeat>, LedgerError> {
+        Ok(self.0.lock().unwrap().take().expect("watched once"))
+    }
+}
+
+// A silence of the bus counts against nobody, however it falls between the heartbeats.
+// contract: E11
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silence_counts_against_nobody() {
+    let world = World::embedded();
+    let (feed, fed) = mpsc::channel(8);
+    let setup = Setup::lease(LEASE);
+    let beat = |instance: &str, asker: Option<&str>| Heartbeat {
+        service: "session-binding".into(),
+        instance: instance.into(),
+        leases: asker
+            .map(|asker| Lease {
+                tenant: TENANT.into(),
+                name: format!("asker:{asker}"),
+            })
+            .into_iter()
+            .collect(),
+        ..Heartbeat::default()
+    };
+    let own = beat(&setup.instance, None);
+    let replica = world
+        .replica_with(setup, |bus| Bus {
+            alive: Arc::new(Fed(Mutex::new(Some(fed)))),
+            ..bus
+        })
+        .await;
+    let agent = world.agent(&replica);
+    let other = beat("other", Some(&agent.asker));
+    let pause = |ms| tokio::time::sleep(Duration::from_millis(ms));
+    feed.send(own.clone()).await.unwrap();
+    let context = agent.begin("s").await;
+    let id = agent.ask(&context, "anybody?").await;
+    // Time is the subject. Both are heard, then the bus is away for longer than a lease, and when
+    // it is back this instance hears itself first.
+    for _ in 0..4 {
+        feed.send(other.clone()).await.unwrap();
+        pause(300).await;
+        feed.send(own.clone()).await.unwrap();
+    }
+    pause(900).await;
+    feed.send(own.clone()).await.unwrap();
+    pause(250).await;
+    assert_eq!(world.resolutions("s", &id).await, 0);
+    feed.send(other).await.unwrap();
+    feed.send(own.clone()).await.unwrap();
+    // Now only the other one is silent.
+    let silent = Instant::now();
+    let feeding = tokio::spawn(async move {
+        while feed.send(own.clone()).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    });
+    gone(&world, "s", &id).await;
+    assert!(silent.elapsed() >= Duration::from_millis(LEASE.0 - 100));
+    feeding.abort();
+    replica.stop().await;
 }

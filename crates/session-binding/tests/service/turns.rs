@@ -14,6 +14,7 @@ on_both!(
     a_held_turn_outlives_its_lease,
     a_turn_for_a_while_expires,
     a_turn_lives_by_the_attachment_of_its_asker,
+    a_lease_shorter_than_the_heartbeats_of_the_service_is_no_trap,
 );
 
 async fn cancelled_by_turn_end(agent: &Agent, id: &str) {
@@ -195,4 +196,24 @@ async fn a_turn_lives_by_the_attachment_of_its_asker(world: World) {
         )
         .await;
     replica.stop().await;
+}
+
+// contract: E20
+async fn a_lease_shorter_than_the_heartbeats_of_the_service_is_no_trap(world: World) {
+    // These say every five seconds what they hold.
+    let (one, two) = (world.replica().await, world.replica().await);
+    let agent = world.agent(&one);
+    let context = agent.begin_with("s", Some(Life::LeaseMs(LEASE.0))).await;
+    let mut held = world.agent(&two).hold(&context).await.unwrap();
+    held.confirmed().await;
+    // Time is the subject: another turn lives for three of the short leases.
+    agent
+        .begin_with("timer", Some(Life::ForMs(3 * LEASE.0)))
+        .await;
+    assert_eq!(end_in_log(&world, "timer").await, TurnEnd::Expired);
+    assert_eq!(world.events("s").await.len(), 1);
+    agent.end(&context, "completed").await.unwrap();
+    assert_eq!(held.ended().await.as_deref(), Some("completed"));
+    one.stop().await;
+    two.stop().await;
 }

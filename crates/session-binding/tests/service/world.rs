@@ -64,6 +64,7 @@ pub struct Setup {
     pub lease: Millis,
     pub tenants: &'static str,
     pub listen: Listen,
+    pub instance: String,
 }
 
 impl Default for Setup {
@@ -72,6 +73,7 @@ impl Default for Setup {
             lease: Millis(120_000),
             tenants: "all",
             listen: Listen::Tcp("127.0.0.1:0".parse().unwrap()),
+            instance: Uuid::new_v4().to_string(),
         }
     }
 }
@@ -111,7 +113,7 @@ impl Setup {
             verifier,
             listen: self.listen.clone(),
             tenants: Tenants::parse(self.tenants).unwrap(),
-            instance: Uuid::new_v4().to_string(),
+            instance: self.instance.clone(),
             lease: self.lease,
             heartbeat: Options::heartbeat_for(self.lease),
         }
