@@ -90,7 +90,11 @@ async fn one_of_twelve_answers_at_once_wins(world: World) {
         let cid = clarify_id(&id);
         let late = |e: &&Event| matches!(e, Event::Late { clarify_id, .. } if *clarify_id == cid);
         assert_eq!(world.events("s").await.iter().filter(late).count(), 11);
-        let heard = outcome(&agent.get(&id).await).actor.clone().unwrap().person;
+        let heard = outcome(&agent.try_wait(&id).await.unwrap())
+            .actor
+            .clone()
+            .unwrap()
+            .person;
         let all_name_it = replies.iter().all(|r| match r {
             InboxReply::Settled { outcome } | InboxReply::Conflict { outcome } => {
                 outcome.actor.as_ref().unwrap().person.as_str() == heard

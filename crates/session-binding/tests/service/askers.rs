@@ -119,7 +119,7 @@ async fn a_waiting_caller_is_a_sign_of_life(world: World) {
 
 /// The moments between which a question waited, in milliseconds.
 async fn waited(agent: &Agent, id: &str) -> i64 {
-    let settled = agent.get(id).await;
+    let settled = agent.try_wait(id).await.unwrap();
     outcome(&settled).resolved_at_ms - settled.requested_at_ms
 }
 
