@@ -66,6 +66,7 @@ impl NatsServer {
     }
 
     /// With a configuration file of this folder; port and store are the test's own.
+    #[allow(dead_code, reason = "not every test has one")]
     pub async fn configured(dir: TempDir, file: &'static str) -> Self {
         Self::start_in(dir, Some(file)).await
     }
