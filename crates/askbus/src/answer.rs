@@ -4,7 +4,7 @@ use crate::agent_guard;
 use crate::cli::AnswerArgs;
 use crate::config::Config;
 use crate::exit::{Failure, LATE, TRY_AGAIN, USAGE};
-use crate::inbox::clarifications;
+use crate::inbox::{MOST, clarifications};
 use crate::panel::{Panel, Reply, refuse};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -44,13 +44,19 @@ async fn find(panel: &Panel, id: &str) -> Result<Value, Failure> {
         let body = panel.get(&format!("/api/clarifications/{id}")).await?;
         return Ok(body.get("clarification").cloned().unwrap_or(body));
     }
-    let body = panel.get("/api/clarifications?status=pending").await?;
+    let body = panel
+        .get(&format!("/api/clarifications?status=pending&limit={MOST}"))
+        .await?;
     let found: Vec<&Value> = clarifications(&body)
         .iter()
         .filter(|c| !id.is_empty() && text(c, "clarify_id").starts_with(id))
         .collect();
     match found.as_slice() {
         [one] => Ok((*one).clone()),
+        [] if clarifications(&body).len() >= MOST => Err(Failure::new(
+            USAGE,
+            format!("more wait than can be searched for {id:?}; write the whole id"),
+        )),
         [] => Err(Failure::new(
             USAGE,
             format!("nothing waits whose id begins with {id:?}"),

@@ -6,9 +6,10 @@ use crate::exit::{Failure, USAGE};
 use crate::{mcp, signals};
 use askbus_credential::Role;
 use askbus_domain::{Dialect, Outcome, Reason, result_text};
-use askbus_mcp_adapter::{AskCall, Asker, Settled, asker};
+use askbus_mcp_adapter::{AskCall, Asker, Notice, Notices, Settled};
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Asks, waits, prints the answer; the exit status says how it ended.
@@ -27,11 +28,16 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
     options.info.client = format!("askbus ask {}", env!("CARGO_PKG_VERSION"));
     let asker = Asker::new(options);
     let call = AskCall::new(Dialect::Ask, arguments(args));
-    let silent = asker::silent();
+    let asked = Arc::new(Mutex::new(None));
+    let notices = remember(&asked);
     let settled = tokio::select! {
-        settled = asker.settle(&call, &silent) => settled,
+        settled = asker.settle(&call, &notices) => settled,
         () = shutdown.cancelled() => {
             asker.close().await;
+            if args.json {
+                let id = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                println!("{}", withdrawn(id.as_deref()));
+            }
             return Ok(ExitCode::from(status(Reason::Cancelled)));
         }
     };
@@ -45,6 +51,22 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
     Ok(ExitCode::from(status(settled.outcome.reason)))
 }
 
+/// Keeps the id of the question once it is asked.
+fn remember(asked: &Arc<Mutex<Option<String>>>) -> Notices {
+    let asked = Arc::clone(asked);
+    Arc::new(move |notice| {
+        if let Notice::Asked { clarify_id } = notice {
+            *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(clarify_id);
+        }
+    })
+}
+
+/// The object of a question that this process withdrew when it was told to stop.
+fn withdrawn(clarify_id: Option<&str>) -> Value {
+    json!({"clarify_id": clarify_id, "status": "settled", "reason": Reason::Cancelled,
+        "decided_by": Reason::Cancelled.decided_by(), "actor": null, "answers": []})
+}
+
 fn arguments(args: &AskArgs) -> Value {
     let mut arguments = json!({"questions": [{
         "question": args.text,
@@ -52,8 +74,8 @@ fn arguments(args: &AskArgs) -> Value {
         "multi_select": args.multi,
         "recommended": args.recommended.map(|n| n - 1),
     }]});
-    if let Some(timeout) = args.timeout {
-        arguments["timeout_s"] = json!(timeout.as_secs_f64());
+    if let (Some(timeout), Some(object)) = (args.timeout, arguments.as_object_mut()) {
+        object.insert("timeout_s".to_owned(), json!(timeout.as_secs_f64()));
     }
     arguments
 }

@@ -1,5 +1,6 @@
 //! `askbus credential`.
 
+use crate::agent_guard;
 use crate::cli::{CredentialArgs, CredentialCommand};
 use crate::config::Config;
 use crate::deployment;
@@ -39,10 +40,14 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
             life,
             json,
         } => {
+            let role = parse_role(role)?;
+            if matches!(role, Role::Person | Role::Operator) {
+                agent_guard::refuse_agents()?;
+            }
             let bad = |e: askbus_domain::IdError| Failure::new(USAGE, e);
             let grant = Grant {
                 subject: PersonId::new(sub).map_err(bad)?,
-                role: parse_role(role)?,
+                role,
                 tenant: TenantId::new(tenant).map_err(bad)?,
                 profiles: profiles
                     .iter()

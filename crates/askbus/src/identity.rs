@@ -20,6 +20,11 @@ pub(crate) fn target(config: &Config) -> Result<Target, Failure> {
 
 /// A target as it stands in the configuration.
 pub(crate) fn parse_target(text: &str) -> Result<Target, Failure> {
+    if text.contains("https://") {
+        let text =
+            format!("{text}: this version speaks plain HTTP only; put it on a trusted network");
+        return Err(Failure::new(CONFIG, text));
+    }
     text.parse()
         .map_err(|e| Failure::new(CONFIG, format!("setting session_binding: {e}")))
 }
@@ -34,7 +39,10 @@ pub(crate) fn parse_targets(text: &str) -> Result<Targets, Failure> {
 /// machine's for that role, which may come to be only when the service first starts.
 pub(crate) fn source(config: &Config, role: Role) -> Token {
     match &config.credential {
-        Some(given) if Path::new(given).is_file() => Token::File(given.into()),
+        // A token has no slash; a path that names no file yet may be written later.
+        Some(given) if given.contains('/') || Path::new(given).is_file() => {
+            Token::File(given.into())
+        }
         Some(given) => Token::Value(given.trim().to_owned()),
         None => Token::File(Home::new(&config.home).credential(role)),
     }

@@ -7,11 +7,15 @@ use crate::panel::Panel;
 use crate::signals;
 use futures::StreamExt as _;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
+
+/// How many the service lists at once.
+pub(crate) const MOST: usize = 1_000;
 
 /// The list of a reply.
 pub(crate) fn clarifications(body: &Value) -> &[Value] {
@@ -23,8 +27,13 @@ pub(crate) fn clarifications(body: &Value) -> &[Value] {
 /// Prints what waits; with `--watch` also what comes.
 pub(crate) async fn inbox(config: &Config, args: &InboxArgs) -> Result<ExitCode, Failure> {
     let panel = Panel::open(config)?;
-    let body = panel.get("/api/clarifications?status=pending").await?;
+    let body = panel
+        .get(&format!("/api/clarifications?status=pending&limit={MOST}"))
+        .await?;
     print_all(clarifications(&body), args.json);
+    if clarifications(&body).len() >= MOST {
+        eprintln!("askbus: more wait than the {MOST} that are shown");
+    }
     if args.watch {
         watch(&panel, args.json, clarifications(&body)).await?;
     } else if !args.json && clarifications(&body).is_empty() {
@@ -48,7 +57,7 @@ pub(crate) async fn history(config: &Config, args: &HistoryArgs) -> Result<ExitC
 /// Follows the socket: each question as it comes, each end as it happens, across reconnects.
 async fn watch(panel: &Panel, json: bool, shown: &[Value]) -> Result<(), Failure> {
     let shutdown = signals::shutdown()?;
-    let mut known: std::collections::HashSet<String> = shown
+    let mut known: HashSet<String> = shown
         .iter()
         .map(|c| text(c, "clarify_id").to_owned())
         .collect();
@@ -71,7 +80,7 @@ async fn watch(panel: &Panel, json: bool, shown: &[Value]) -> Result<(), Failure
                     continue;
                 };
                 if let Ok(object) = serde_json::from_str::<Value>(frame) {
-                    show_live(&object, json, &mut known);
+                    show_live(panel, &object, json, &mut known).await;
                 }
             }
         }
@@ -83,18 +92,20 @@ async fn watch(panel: &Panel, json: bool, shown: &[Value]) -> Result<(), Failure
     }
 }
 
-fn show_live(object: &Value, json: bool, known: &mut std::collections::HashSet<String>) {
-    let id = text(object, "clarify_id").to_owned();
-    match text(object, "event") {
-        "clarify.requested" if known.insert(id) => print_one(object, json),
-        "clarify.resolved" if json => println!("{object}"),
-        "clarify.resolved" => println!(
-            "{}  {}{}",
-            text(object, "clarify_id"),
-            text(object, "reason"),
-            by(object)
-        ),
-        _ => {}
+/// Shows what an object of the socket is about, in the same form as the list.
+async fn show_live(panel: &Panel, object: &Value, json: bool, known: &mut HashSet<String>) {
+    let id = text(object, "clarify_id");
+    let settled = text(object, "event") == "clarify.resolved"
+        && object.get("resolved").and_then(Value::as_bool) == Some(true);
+    let new = text(object, "event") == "clarify.requested" && known.insert(id.to_owned());
+    if !(settled || new) {
+        return;
+    }
+    match panel.get(&format!("/api/clarifications/{id}")).await {
+        Ok(body) => print_one(body.get("clarification").unwrap_or(&body), json),
+        Err(failure) => {
+            failure.report();
+        }
     }
 }
 

@@ -22,7 +22,7 @@ impl Drop for Registered {
 
 /// Registers the service under its name, with one endpoint that answers pings with its version.
 /// Keeps trying while the bus is away.
-pub(crate) async fn register(
+pub(crate) fn register(
     client: &Client,
     name: &'static str,
     instance: &str,

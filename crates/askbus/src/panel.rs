@@ -73,17 +73,20 @@ impl Panel {
             request = request.json(body);
         }
         let response = request.send().await.map_err(|e| {
-            let code = if e.is_connect() {
-                unreachable
-            } else {
-                TRY_AGAIN
-            };
+            if e.is_connect() {
+                let text = format!(
+                    "no service can be reached at {}; nothing was sent. Start it with `askbus up` \
+                     and try again",
+                    self.base
+                );
+                return Failure::new(unreachable, text);
+            }
             let text = format!(
-                "the service at {} cannot be reached ({e}); nothing was sent. Start it with \
-                 `askbus up` and try again",
+                "the service at {} did not reply ({e}); whether it took this is not known. Sending \
+                 it again is safe",
                 self.base
             );
-            Failure::new(code, text)
+            Failure::new(TRY_AGAIN, text)
         })?;
         let status = response.status();
         let body = response.json().await.unwrap_or(Value::Null);

@@ -186,8 +186,7 @@ pub(crate) async fn session_binding(
         "askbus-session-binding",
         &instance,
         &config.tenants,
-    )
-    .await;
+    );
     let address = match (&listen, running.address()) {
         (Listen::Socket(path), _) => path.display().to_string(),
         (_, Some(address)) => address.to_string(),
@@ -232,7 +231,7 @@ pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitC
     let running = askbus_gateway::start(options, shutdown.clone())
         .await
         .map_err(gateway_failure)?;
-    let service = micro::register(&nats.client, "askbus-gateway", &instance, &config.tenants).await;
+    let service = micro::register(&nats.client, "askbus-gateway", &instance, &config.tenants);
     let panel = format!("http://{}/", running.address());
     let line = json!({"service": "gateway", "panel_url": panel, "instance": instance});
     ready(&args.service, "gateway", &line);

@@ -4,7 +4,7 @@ use crate::cli::UpArgs;
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, UNAVAILABLE};
 use crate::home::{self, Home};
-use crate::{micro, services, signals};
+use crate::{agent_guard, micro, services, signals};
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PersonId, ProfileId, TenantId};
 use askbus_gateway::{GatewayError, SignIn};
@@ -54,15 +54,17 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     .map_err(services::start_failure)?;
     let gateway = gateway(config, &home, bus, verifier, issuer, &instance, &shutdown).await?;
     home.keep_address(&gateway.address().to_string())?;
-    let service = match &backing {
-        Backing::Nats(nats) => Some(micro::register(&nats.client, "up", &instance, "all").await),
-        Backing::File(_) => None,
+    let registered = match &backing {
+        Backing::Nats(nats) => ["askbus-session-binding", "askbus-gateway"]
+            .map(|name| micro::register(&nats.client, name, &instance, "all"))
+            .into(),
+        Backing::File(_) => Vec::new(),
     };
     announce(&gateway, args.json);
 
     shutdown.cancelled().await;
     tracing::info!("stopping; whatever waits goes on waiting");
-    drop(service);
+    drop(registered);
     gateway.join().await;
     binding.join().await;
     match backing {
@@ -86,16 +88,22 @@ async fn open(
     match askbus_ledger::embedded::open(home.path()) {
         Ok((bus, handle)) => Ok((bus, Backing::File(handle))),
         Err(error @ LedgerError::Misconfigured(_)) => Err(Failure::new(CONFIG, error)),
-        Err(error) => {
-            let link = crate::panel::fresh_link(config).await.unwrap_or_default();
-            let hint = if link.is_empty() {
-                String::new()
-            } else {
-                format!("\nsign in there: {link}")
-            };
-            Err(Failure::new(UNAVAILABLE, format!("{error}{hint}")))
-        }
+        Err(error) => Err(Failure::new(
+            UNAVAILABLE,
+            running_already(config, &error).await,
+        )),
     }
+}
+
+/// What to say when the log cannot be opened: most likely because Askbus runs already.
+async fn running_already(config: &Config, error: &LedgerError) -> String {
+    if agent_guard::refuse_agents().is_ok()
+        && let Ok(link) = crate::panel::fresh_link(config).await
+    {
+        let home = config.home.display();
+        return format!("Askbus runs already in {home}. To sign a browser in, open\n\n  {link}\n");
+    }
+    error.to_string()
 }
 
 /// Listens where it was told to, else where it did last time, else anywhere.

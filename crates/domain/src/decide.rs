@@ -98,6 +98,9 @@ fn decide_begin(
         if turn.begin_id == begin.begin_id {
             return Ok(Vec::new());
         }
+        if turn.earlier_begins.contains(&begin.begin_id) {
+            return Err(Rejection::ContextExpired);
+        }
     }
     let mut events = match state.active_turn() {
         Some(old) => end_turn(state, old, TurnEnd::Replaced, now),
@@ -111,6 +114,10 @@ fn decide_begin(
             profile: begin.profile.clone(),
             holder: begin.holder.clone(),
             begun_at: now,
+            earlier_begins: state
+                .latest_turn()
+                .map(|(t, _)| t.begins_so_far())
+                .unwrap_or_default(),
         },
     });
     Ok(events)

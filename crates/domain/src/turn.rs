@@ -94,9 +94,25 @@ pub struct Turn {
     pub holder: Holder,
     /// When it began.
     pub begun_at: Timestamp,
+    /// The latest begins before this one, newest first, so that a retry that comes late does not
+    /// replace the turn that followed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_begins: Vec<BeginId>,
 }
 
+/// How many earlier begins a turn remembers.
+const EARLIER_BEGINS: usize = 8;
+
 impl Turn {
+    /// What the turn after this one remembers.
+    pub(crate) fn begins_so_far(&self) -> Vec<BeginId> {
+        let earlier = self.earlier_begins.iter().take(EARLIER_BEGINS - 1);
+        std::iter::once(&self.begin_id)
+            .chain(earlier)
+            .cloned()
+            .collect()
+    }
+
     /// When the turn ends in any case: 28 days, or the moment it was to live until.
     pub fn cap(&self) -> Timestamp {
         let cap = self.begun_at.plus(TURN_CAP);

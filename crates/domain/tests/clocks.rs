@@ -261,6 +261,7 @@ fn a_turn_until_a_moment_lives_no_longer_than_any_other() {
         profile: id("default"),
         holder,
         begun_at: at(0),
+        earlier_begins: Vec::new(),
     };
     assert_eq!(turn(Holder::Until(at(5))).cap(), at(5));
     assert_eq!(

@@ -288,6 +288,30 @@ fn doing_a_thing_twice_does_it_once() {
     assert_eq!(log.state, ended);
 }
 
+/// A host that retries a begin it thinks lost must not end the turn that followed it.
+// contract: E5 E11
+#[test]
+fn a_begin_that_is_retried_too_late_replaces_nothing() {
+    let mut log = Log::default();
+    for n in 1..=3 {
+        log.run(&Command::Begin(begin(n)), at(u64::try_from(n).unwrap()))
+            .unwrap();
+    }
+    for n in 1..=2 {
+        let again = log.run(&Command::Begin(begin(n)), at(10));
+        assert_eq!(again, Err(Rejection::ContextExpired), "begin {n}");
+    }
+    assert_eq!(log.run(&Command::Begin(begin(3)), at(11)), Ok(Vec::new()));
+    // What is remembered is bounded, and outlives a replay from the last begun.
+    for n in 4..=40 {
+        log.run(&Command::Begin(begin(n)), at(20)).unwrap();
+    }
+    let Some(Event::Begun { turn }) = log.events().last() else {
+        panic!("no turn")
+    };
+    assert_eq!(turn.earlier_begins.len(), 8);
+}
+
 #[test]
 fn an_id_in_use_never_stands_for_another_question() {
     let mut log = pending();

@@ -309,8 +309,8 @@ fn the_corpus_is_read_folded_and_written_for_ever() {
         session.apply(&commit);
         events.extend(commit.events);
     }
-    let live = everything();
-    assert_eq!(session, live.state);
+    // What it folds to stays, whatever this version would decide today.
+    insta::assert_debug_snapshot!("corpus_1_folded", session);
     let reason = |n| {
         let found = askbus_domain::Clarification::from_history(cid(n), events.iter());
         found.unwrap().outcome.map(|o| (o.reason, o.cause))

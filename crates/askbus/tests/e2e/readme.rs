@@ -3,6 +3,7 @@
 use crate::support::{BINARY, asked, choose, id};
 use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::{Askbus, AskbusUp, NatsServer, Person, Process, Service, Team, within};
+use futures::StreamExt as _;
 use std::net::TcpListener;
 use std::sync::Mutex;
 use tokio::process::Command;
@@ -205,7 +206,6 @@ async fn services_over_nats() -> Result<()> {
         .await?;
     ensure!(reply.contains("\"label\":\"yes\""), "{reply}");
 
-    use futures::StreamExt as _;
     let began = within("the first event on the bus", happened.next())
         .await?
         .context("ended")?;

@@ -53,6 +53,7 @@ pub fn begun(tenant: &TenantId, session: &SessionId) -> Commit {
             ttl: Millis(15_000),
         },
         begun_at: now(),
+        earlier_begins: Vec::new(),
     };
     commit(tenant, session, Event::Begun { turn })
 }
