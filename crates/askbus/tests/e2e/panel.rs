@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, one_question};
 use anyhow::Result;
-use askbus_testkit::{AskbusUp, Browser, McpPython, workspace};
+use askbus_testkit::{AskbusUp, Browser, McpPython, within, workspace};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -120,6 +120,27 @@ async fn on_a_phone_the_last_option_and_the_button_can_be_reached() -> Result<()
     browser.close().await
 }
 
+/// Waits until a field of the page holds this text.
+async fn holds_text(browser: &Browser, field: &str, text: &str) -> Result<()> {
+    let script = "const [field, text, done] = arguments;
+        const look = () => {
+            if (document.querySelector(field)?.value === text) done(true);
+            else requestAnimationFrame(look);
+        };
+        look();";
+    let arguments = vec![json!(field), json!(text)];
+    let seen = within(text, browser.page.execute_async(script, arguments)).await;
+    if let Ok(Ok(_)) = seen {
+        return Ok(());
+    }
+    let held = "return [...document.querySelectorAll('textarea')].map((t) => t.value)";
+    let held = browser.run(held).await?;
+    anyhow::bail!(
+        "{field} holds {held}, not {text:?}: {seen:?}; {}",
+        browser.text().await
+    )
+}
+
 // contract: D4 E12
 #[tokio::test]
 async fn a_reload_loses_neither_the_question_nor_what_was_written() -> Result<()> {
@@ -145,24 +166,10 @@ async fn a_reload_loses_neither_the_question_nor_what_was_written() -> Result<()
         .goto(link.body["url"].as_str().unwrap_or_default())
         .await?;
     second.find(field).await?;
-    let filled = "return document.querySelector('textarea[data-question-id=q1]').value === 'Heron'";
-    let until = format!(
-        "const done = arguments[arguments.length - 1];
-         const look = () => {{ if ((() => {{ {filled} }})()) done(true); else requestAnimationFrame(look); }};
-         look();"
-    );
-    let seen = askbus_testkit::within(
-        "the draft in the second browser",
-        second.page.execute_async(&until, vec![]),
-    );
-    assert_eq!(seen.await??, true);
+    holds_text(&second, field, "Heron").await?;
     browser.page.refresh().await?;
     browser.find(field).await?;
-    let seen = askbus_testkit::within(
-        "the draft after the reload",
-        browser.page.execute_async(&until, vec![]),
-    );
-    assert_eq!(seen.await??, true);
+    holds_text(&browser, field, "Heron").await?;
     browser.click("button[data-action=submit]").await?;
     let outcome = &client.outcome(call).await?["structuredContent"];
     assert_eq!(outcome["answers"][0]["text"], "Heron", "{outcome}");
