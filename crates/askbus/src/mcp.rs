@@ -6,8 +6,9 @@ use crate::exit::{CONFIG, Failure, USAGE};
 use crate::{identity, micro, services, signals};
 use askbus_credential::Role;
 use askbus_mcp_adapter::asker::{AskerInfo, AskerOptions};
-use askbus_mcp_adapter::{AdapterOptions, Gate, Toolset, serve_stdio};
+use askbus_mcp_adapter::{AdapterOptions, BusOptions, Gate, Outcomes, Toolset, serve_stdio};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a call waits for a service that is not running.
@@ -20,11 +21,12 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
             .map_err(|e| Failure::new(USAGE, e))?,
         None => Toolset::default(),
     };
+    let panel = config.clone();
     Ok(AdapterOptions {
         asker: asker_options(config, Role::Agent, PATIENCE)?,
         toolset,
         gate: Gate::read(|name| std::env::var(name).ok()),
-        panel: identity::gateway_url(config).ok(),
+        panel: Arc::new(move || identity::gateway_url(&panel).ok()),
     })
 }
 
@@ -48,6 +50,7 @@ pub(crate) fn asker_options(
                 .unwrap_or_default(),
         },
         patience,
+        outcomes: Outcomes::Attached,
     })
 }
 
@@ -74,16 +77,17 @@ pub(crate) async fn run_on_bus(
     _args: &McpAdapterArgs,
 ) -> Result<ExitCode, Failure> {
     let shutdown = signals::shutdown()?;
-    let options = options(config)?;
+    let mut options = options(config)?;
     let instance = services::instance(config);
-    let (_bus, nats) = services::connect(config, "mcp-adapter", &instance).await?;
+    let (bus, nats) = services::connect(config, "mcp-adapter", &instance).await?;
+    let on_bus = BusOptions::new(&bus, nats.client.clone(), &nats.handle, instance.clone());
+    options.asker.outcomes = Outcomes::OnBus(Box::new(on_bus));
     let service = micro::register(
         &nats.client,
         "askbus-mcp-adapter",
         &instance,
         &config.tenants,
-    )
-    .await;
+    );
     let served = serve_stdio(options, shutdown).await;
     drop(service);
     nats.handle.close().await;

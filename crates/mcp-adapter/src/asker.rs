@@ -1,5 +1,5 @@
-//! One asking process: its questions, its own turn where no host gave it one, and the stream that
-//! tells how the questions end.
+//! One asking process: its questions, its own turn where no host gave it one, and how it learns
+//! how the questions end.
 //!
 //! A question outlives every outage of the service: once one may be open, the service is waited for
 //! without limit. It does not outlive its asker: dropping an [`Asked`] withdraws it.
@@ -7,21 +7,27 @@
 mod asked;
 mod attachment;
 mod connection;
+mod heard;
+mod on_bus;
 mod place;
+mod resolutions;
 mod table;
 mod turn;
 
 pub use asked::{Asked, Settled};
 pub use connection::Token;
+pub use on_bus::BusOptions;
+pub use resolutions::Outcomes;
 
 use askbus_domain::Dialect;
 use askbus_wire::client::Target;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
-use attachment::Link;
+use askbus_wire::trace::Trace;
 use connection::Connection;
 use futures::future::join_all;
 use place::Patience;
+use resolutions::{Link, Resolutions};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -55,6 +61,8 @@ pub struct AskerOptions {
     pub info: AskerInfo,
     /// How long a call waits for a service that cannot be reached; zero: one attempt.
     pub patience: Duration,
+    /// How it learns how its questions end.
+    pub outcomes: Outcomes,
 }
 
 /// Who asks. Everything in it is this process's own claim, cut to 300 characters a field.
@@ -83,10 +91,12 @@ pub struct AskCall {
     pub limit: Option<Duration>,
     /// When the call came.
     pub started: Instant,
+    /// The trace it belongs to.
+    pub trace: Trace,
 }
 
 impl AskCall {
-    /// A call that came now, without a limit or a context of its own.
+    /// A call that came now, in a new trace, without a limit or a context of its own.
     pub fn new(dialect: Dialect, arguments: Value) -> Self {
         Self {
             dialect,
@@ -95,6 +105,7 @@ impl AskCall {
             client: None,
             limit: None,
             started: Instant::now(),
+            trace: Trace::begin(),
         }
     }
 }
@@ -128,13 +139,15 @@ struct Inner {
     patience: Duration,
     turn: OwnTurn,
     table: Table,
+    resolutions: Box<dyn Resolutions>,
     link: watch::Sender<Link>,
-    /// Ends the pause before the next attempt to attach.
+    /// Ends the pause before the next attempt to listen.
     kick: Notify,
     closing: CancellationToken,
     tasks: TaskTracker,
     runtime: Handle,
-    attachment: Mutex<Option<JoinHandle<()>>>,
+    /// There from the first ask on.
+    listening: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// One asking process. Close it with [`Asker::close`]; dropping it only stops its tasks.
@@ -166,12 +179,13 @@ impl Asker {
             info: options.info,
             patience: options.patience,
             table: Table::default(),
+            resolutions: options.outcomes.open(),
             link: watch::Sender::new(Link::Connecting),
             kick: Notify::new(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
-            attachment: Mutex::default(),
+            listening: Mutex::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -237,7 +251,7 @@ impl Asker {
         let open = inner.table.drain();
         inner.tasks.close();
         let withdrawals = async {
-            join_all(open.iter().map(|id| inner.cancel(id))).await;
+            join_all(open.iter().map(|(id, trace)| inner.cancel(id, trace))).await;
             inner.tasks.wait().await;
         };
         let withdrawn = timeout(CLOSE_LIMITS.0, withdrawals).await;
@@ -246,8 +260,8 @@ impl Asker {
             tracing::debug!("the service did not hear that this process is gone");
         }
         inner.closing.cancel();
-        let attachment = lock(&inner.attachment).take();
-        if let Some(task) = attachment {
+        let listening = lock(&inner.listening).take();
+        if let Some(task) = listening {
             // It only waits for what `closing` ends.
             let _ = task.await;
         }
@@ -256,10 +270,10 @@ impl Asker {
 
 impl Inner {
     /// Withdraws a question; one attempt.
-    async fn cancel(&self, clarify_id: &str) -> Result<(), WireError> {
-        let request = proto::CancelRequest {
+    async fn cancel(&self, clarify_id: &str, trace: &Trace) -> Result<(), WireError> {
+        let request = trace.request(proto::CancelRequest {
             clarify_id: clarify_id.to_owned(),
-        };
+        });
         self.connection
             .call(|mut client| async move { client.clarify.cancel(request).await })
             .await
@@ -267,12 +281,12 @@ impl Inner {
     }
 
     /// Withdraws a question however long the service is away, until this process closes.
-    fn withdraw(self: &Arc<Self>, clarify_id: String) -> JoinHandle<()> {
+    fn withdraw(self: &Arc<Self>, clarify_id: String, trace: Trace) -> JoinHandle<()> {
         self.table.remove(&clarify_id);
         let inner = Arc::clone(self);
         let withdrawal = async move {
             let mut backoff = Backoff::default();
-            while let Err(error) = inner.cancel(&clarify_id).await {
+            while let Err(error) = inner.cancel(&clarify_id, &trace).await {
                 if error.code != ErrorCode::Unavailable {
                     tracing::debug!(clarify_id, code = error.code.as_str(), "not withdrawn");
                     return;

@@ -22,9 +22,13 @@ pub struct AdapterOptions {
     pub toolset: Toolset,
     /// The gate of the studio tools.
     pub gate: Gate,
-    /// Where a person answers, for progress messages; none: the panel, without an address.
-    pub panel: Option<String>,
+    /// Where a person answers, for progress messages.
+    pub panel: Panel,
 }
+
+/// Says where a person answers; none: on the panel, whose address is not known. Asked anew for every
+/// question, since the service may have started later than this process. May block for a moment.
+pub type Panel = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Why a server ended before its client did.
 #[derive(Debug, thiserror::Error)]

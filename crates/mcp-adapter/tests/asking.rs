@@ -372,3 +372,40 @@ async fn many_calls_wait_each_on_its_own() {
         assert_eq!(s.turns.len(), 1);
     });
 }
+
+// One trace from the tool call to the answer: the caller's where it names one.
+#[tokio::test]
+async fn every_call_of_the_service_is_in_the_trace_of_its_tool_call() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let params = json!({"name": "ask_user", "arguments": {"questions": ["q"]},
+        "_meta": {"traceparent": format!("00-{trace}-b7ad6b7169203331-01")}});
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+        .await;
+    service.question(0).await;
+    client.cancel(1).await;
+    let traced = service
+        .until("a withdrawal", |s| {
+            (!s.cancels.is_empty()).then(|| std::mem::take(&mut s.traces))
+        })
+        .await;
+    assert_eq!(
+        traced.iter().map(|(call, _)| *call).collect::<Vec<_>>(),
+        ["begin", "ask", "cancel"]
+    );
+    for (call, sent) in traced {
+        let sent = sent.unwrap();
+        assert!(sent.starts_with(&format!("00-{trace}-")), "{call}: {sent}");
+    }
+    // Without one it begins its own.
+    client.ask(2, "q").await;
+    service.settle(&service.question(1).await, answer("yes"));
+    client.result(2).await;
+    let own = service.state(|s| s.traces[0].1.clone().unwrap());
+    assert!(
+        own.len() == 55 && own.starts_with("00-") && !own.contains(trace),
+        "{own}"
+    );
+}

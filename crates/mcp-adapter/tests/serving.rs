@@ -2,11 +2,12 @@
 
 mod fixture;
 
-use askbus_mcp_adapter::{Gate, Toolset};
+use askbus_mcp_adapter::{Gate, Panel, Toolset};
 use askbus_wire::error::ErrorCode;
 use fixture::client::{Client, open_gate, text};
 use fixture::service::{Script, Service, answer, outcome};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 
 async fn studio(service: &Service) -> Client {
     Client::connect(service.options(), Toolset::Studio, open_gate()).await
@@ -281,6 +282,29 @@ async fn progress_goes_at_once_to_who_gave_a_token_and_says_where_to_answer() {
     client.ask(3, "q").await;
     service.settle(&service.question(1).await, answer("yes"));
     client.result(3).await;
+}
+
+#[tokio::test]
+async fn the_panel_is_looked_up_when_a_question_opens() {
+    let service = Service::up();
+    let address = Arc::new(Mutex::new(None));
+    let known = Arc::clone(&address);
+    let panel: Panel = Arc::new(move || known.lock().unwrap().clone());
+    let mut client = Client::with_panel(service.options(), panel).await;
+    // The service came up after this process.
+    *address.lock().unwrap() = Some("http://127.0.0.1:7001".to_owned());
+    let params = json!({"name": "ask_user", "arguments": {"questions": ["q"]}, "_meta": {"progressToken": "t"}});
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+        .await;
+    loop {
+        let message = client.next().await;
+        let text = message["params"]["message"].as_str().unwrap();
+        if text.contains("Waiting for a person") {
+            assert!(text.contains("http://127.0.0.1:7001"), "{text}");
+            break;
+        }
+    }
 }
 
 #[tokio::test]

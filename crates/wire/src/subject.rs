@@ -11,7 +11,7 @@ pub const REPUBLISH_DESTINATION: &str = "clarify.{{wildcard(1)}}.{{wildcard(2)}}
 /// Everything the inbox takes in.
 pub const INBOX_WILDCARD: &str = "clarify.respond.*.*.*";
 /// All drafts.
-pub const DRAFT_WILDCARD: &str = "askbus.draft.*.*.*.*";
+pub const DRAFT_WILDCARD: &str = "askbus.draft.*.*.*.*.*";
 /// All heartbeats.
 pub const ALIVE_WILDCARD: &str = "askbus.alive.*.*";
 
@@ -67,6 +67,20 @@ pub fn parse_log(subject: &str) -> Option<(TenantId, SessionId)> {
     done.then_some(ids)
 }
 
+/// The filter of what has happened in a tenant, as the log republishes it.
+pub fn happened_in(tenant: &TenantId) -> String {
+    format!("clarify.*.{}.*", token(tenant.as_str()))
+}
+
+/// The event a republished commit is named after, as it stands there, and its session.
+pub fn parse_happened(subject: &str) -> Option<(&str, SessionId)> {
+    let mut tokens = subject.strip_prefix("clarify.")?.split('.');
+    let (event, _tenant, session) = (tokens.next()?, tokens.next()?, tokens.next()?);
+    let done = tokens.next().is_none();
+    let session = SessionId::new(untoken(session)?).ok()?;
+    done.then_some((event, session))
+}
+
 /// Where an answer to a clarification goes.
 pub fn inbox(tenant: &TenantId, session: &SessionId, id: ClarifyId) -> String {
     format!(
@@ -98,19 +112,37 @@ pub fn parse_inbox(subject: &str) -> Option<(TenantId, SessionId, String)> {
     done.then_some((ids.0, ids.1, id.to_owned()))
 }
 
-/// Where a person's draft is kept.
-pub fn draft(tenant: &TenantId, session: &SessionId, id: ClarifyId, person: &PersonId) -> String {
+/// Where the draft of one of a person's tabs is kept: a second tab must not overwrite the first. A
+/// client without a name for its tab writes to `-`.
+pub fn draft(
+    tenant: &TenantId,
+    session: &SessionId,
+    id: ClarifyId,
+    person: &PersonId,
+    tab: &str,
+) -> String {
     let (tenant, session) = (token(tenant.as_str()), token(session.as_str()));
+    let tab = if tab.is_empty() { "-" } else { tab };
     format!(
-        "askbus.draft.{tenant}.{session}.{id}.{}",
-        token(person.as_str())
+        "askbus.draft.{tenant}.{session}.{id}.{}.{}",
+        token(person.as_str()),
+        token(tab)
     )
+}
+
+/// The person of a draft's subject.
+pub fn parse_draft(subject: &str) -> Option<PersonId> {
+    let mut tokens = subject.strip_prefix("askbus.draft.")?.split('.').skip(3);
+    let (person, _tab) = (tokens.next()?, tokens.next()?);
+    let done = tokens.next().is_none();
+    let person = PersonId::new(untoken(person)?).ok()?;
+    done.then_some(person)
 }
 
 /// The filter of all drafts of a clarification.
 pub fn draft_clarification(tenant: &TenantId, session: &SessionId, id: ClarifyId) -> String {
     format!(
-        "askbus.draft.{}.{}.{id}.*",
+        "askbus.draft.{}.{}.{id}.*.*",
         token(tenant.as_str()),
         token(session.as_str())
     )
@@ -142,6 +174,39 @@ mod tests {
         let guard = |s: &str| log_session(&tenant, &SessionId::new(s).unwrap());
         assert_eq!(guard("a"), "askbus.log.*.t.a");
         assert_ne!(guard("a.b"), guard("a%2Eb"));
+    }
+
+    #[test]
+    fn what_happened_is_told_from_what_was_sent() {
+        let session = SessionId::new("a.b").unwrap();
+        assert_eq!(
+            happened_in(&TenantId::new("t.1").unwrap()),
+            "clarify.*.t%2E1.*"
+        );
+        let happened = parse_happened("clarify.resolved.t.a%2Eb");
+        assert_eq!(happened, Some(("resolved", session.clone())));
+        let tenant = TenantId::new("t").unwrap();
+        let sent = inbox(
+            &tenant,
+            &session,
+            ClarifyId::parse("0197e0a0-0000-7000-8000-000000000000").unwrap(),
+        );
+        assert_eq!(parse_happened(&sent), None);
+    }
+
+    #[test]
+    fn every_tab_of_a_person_has_a_draft_of_its_own() {
+        let (tenant, session) = (TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
+        let id = ClarifyId::parse("0197e0a0-0000-7000-8000-000000000000").unwrap();
+        let ana = PersonId::new("ana.b").unwrap();
+        let of = |tab: &str| draft(&tenant, &session, id, &ana, tab);
+        assert_eq!(of("1"), format!("askbus.draft.t.s.{id}.ana%2Eb.1"));
+        assert_ne!(of("1"), of("2"));
+        for tab in ["", "a.b", "*", "标签"] {
+            assert_eq!(of(tab).split('.').count(), 7, "{tab}");
+            assert_eq!(parse_draft(&of(tab)), Some(ana.clone()));
+        }
+        assert_eq!(parse_draft(&format!("askbus.draft.t.s.{id}.ana")), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::table::Fate;
 use super::{Inner, WITHDRAW_LIMIT, closed};
 use askbus_domain::{CancelCause, Outcome, Questions, Reason};
 use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::trace::Trace;
 use askbus_wire::{convert, proto};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -24,6 +25,7 @@ pub struct Asked {
     /// When it was asked, Unix milliseconds.
     pub requested_at_ms: i64,
     inner: Arc<Inner>,
+    trace: Trace,
     /// Gone once it settled or was withdrawn.
     fate: Option<oneshot::Receiver<Fate>>,
     own_turn: bool,
@@ -47,6 +49,7 @@ impl Asked {
     pub(super) fn new(
         inner: Arc<Inner>,
         response: proto::AskResponse,
+        trace: Trace,
         fate: oneshot::Receiver<Fate>,
         own_turn: bool,
     ) -> Self {
@@ -59,6 +62,7 @@ impl Asked {
             requested_at_ms: response.requested_at_ms,
             epoch: inner.table.epoch(),
             inner,
+            trace,
             fate: Some(fate),
             own_turn,
         }
@@ -97,7 +101,9 @@ impl Asked {
     /// behind that.
     pub async fn withdraw(mut self) {
         if self.fate.take().is_some() {
-            let withdrawal = self.inner.withdraw(self.clarify_id.clone());
+            let withdrawal = self
+                .inner
+                .withdraw(self.clarify_id.clone(), self.trace.clone());
             let _ = timeout(WITHDRAW_LIMIT, withdrawal).await;
         }
     }
@@ -121,7 +127,10 @@ impl Asked {
 impl Drop for Asked {
     fn drop(&mut self) {
         if self.fate.take().is_some() && !self.inner.closing.is_cancelled() {
-            drop(self.inner.withdraw(self.clarify_id.clone()));
+            drop(
+                self.inner
+                    .withdraw(self.clarify_id.clone(), self.trace.clone()),
+            );
         }
     }
 }

@@ -1,24 +1,15 @@
 //! The one stream of a process on which the service tells what becomes of its questions. While it
 //! stands, the process counts as alive.
 
+use super::resolutions::{Link, Resolutions};
 use super::{Backoff, Inner};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto::{self, attach_event::Event};
+use async_trait::async_trait;
 use std::time::Duration;
 
 /// The service sends a heartbeat every 15 s; three missed ones are a dead stream.
 const SILENCE_LIMIT: Duration = Duration::from_secs(45);
-
-/// How the attachment stands.
-#[derive(Debug, Clone)]
-pub(super) enum Link {
-    /// Being opened.
-    Connecting,
-    /// The service knows this process.
-    Attached,
-    /// The last attempt failed; another one follows.
-    Failed(WireError),
-}
 
 enum End {
     /// To be opened again at once, with more ids.
@@ -27,22 +18,27 @@ enum End {
     Lost(WireError),
 }
 
-/// Keeps the attachment until the process closes.
-pub(super) async fn keep(inner: &Inner) {
-    let mut backoff = Backoff::default();
-    loop {
-        let end = attach(inner, &mut backoff).await;
-        inner.table.detached();
-        match end {
-            End::Closing => return,
-            End::Gap => {}
-            End::Lost(error) => {
-                tracing::debug!(code = error.code.as_str(), "attachment lost");
-                inner.link.send_replace(Link::Failed(error));
-                tokio::select! {
-                    () = inner.closing.cancelled() => return,
-                    () = inner.kick.notified() => {}
-                    () = tokio::time::sleep(backoff.next_pause()) => {}
+/// Hears outcomes on an attachment.
+pub(super) struct Attached;
+
+#[async_trait]
+impl Resolutions for Attached {
+    async fn keep(&self, inner: &Inner) {
+        let mut backoff = Backoff::default();
+        loop {
+            let end = attach(inner, &mut backoff).await;
+            inner.table.deaf();
+            match end {
+                End::Closing => return,
+                End::Gap => {}
+                End::Lost(error) => {
+                    tracing::debug!(code = error.code.as_str(), "attachment lost");
+                    inner.link.send_replace(Link::Failed(error));
+                    tokio::select! {
+                        () = inner.closing.cancelled() => return,
+                        () = inner.kick.notified() => {}
+                        () = tokio::time::sleep(backoff.next_pause()) => {}
+                    }
                 }
             }
         }
@@ -80,8 +76,8 @@ async fn attach(inner: &Inner, backoff: &mut Backoff) -> End {
         match event {
             Some(Event::Attached(_)) => {
                 *backoff = Backoff::default();
-                let gap = inner.table.attached(&ids);
-                inner.link.send_replace(Link::Attached);
+                let gap = inner.table.listening(&ids);
+                inner.link.send_replace(Link::Ready);
                 if gap {
                     return End::Gap;
                 }

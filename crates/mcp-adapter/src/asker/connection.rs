@@ -1,8 +1,12 @@
 //! Calls to the service: one client, remade when its credential is refused.
 
 use super::lock;
+use askbus_domain::TenantId;
 use askbus_wire::client::{Client, Target};
 use askbus_wire::error::{ErrorCode, WireError};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -29,6 +33,27 @@ impl From<String> for Token {
 }
 
 impl Token {
+    /// The tenant the credential names. It is not verified here: the service does that, and whoever
+    /// holds a credential learns nothing from its own name.
+    pub(super) async fn tenant(&self) -> Result<TenantId, WireError> {
+        #[derive(Deserialize)]
+        struct Claims {
+            tenant: TenantId,
+        }
+        let token = self.read().await?;
+        let payload = token.trim().split('.').nth(1).unwrap_or_default();
+        let claims = URL_SAFE_NO_PAD
+            .decode(payload)
+            .ok()
+            .and_then(|json| serde_json::from_slice::<Claims>(&json).ok());
+        claims.map(|claims| claims.tenant).ok_or_else(|| {
+            WireError::new(
+                ErrorCode::Unauthenticated,
+                "the credential names no tenant; it is not one of askbus",
+            )
+        })
+    }
+
     async fn read(&self) -> Result<String, WireError> {
         match self {
             Token::Value(token) => Ok(token.clone()),
@@ -61,6 +86,10 @@ impl Connection {
             token,
             current: Mutex::default(),
         }
+    }
+
+    pub(super) fn token(&self) -> &Token {
+        &self.token
     }
 
     pub(super) fn target(&self) -> &Target {

@@ -1,6 +1,6 @@
 //! Putting one question to the service, through outages and ended turns.
 
-use super::attachment::{self, Link};
+use super::resolutions::Link;
 use super::table::Placing;
 use super::{AskCall, Asked, Backoff, Inner, Notice, Notices, closed, lock, new_id};
 use askbus_wire::error::{ErrorCode, WireError};
@@ -50,16 +50,16 @@ pub(super) async fn place(
         // An `Ask` whose reply was lost may be open: it is followed up even for a caller who left,
         // so that it can be withdrawn, and waited for without limit.
         let may_be_open = attempt.placing.is_some();
-        let attached = tokio::select! {
+        let ready = tokio::select! {
             biased;
             () = inner.closing.cancelled() => break Err(closed()),
             () = reply.closed(), if !may_be_open => return,
-            attached = attached(inner, patience, notices) => attached,
+            ready = ready(inner, patience, notices) => ready,
         };
         let once = tokio::select! {
             biased;
             () = inner.closing.cancelled() => break Err(closed()),
-            once = async { attached?; attempt.send().await } => once,
+            once = async { ready?; attempt.send().await } => once,
         };
         match once {
             Ok(asked) => break Ok(asked),
@@ -102,21 +102,27 @@ impl Attempt<'_> {
     async fn send(&mut self) -> Result<Asked, WireError> {
         loop {
             let given = self.call.context.as_ref().or(self.inner.context.as_ref());
-            let (context_id, own_turn) = match given {
-                Some(context_id) => (context_id.clone(), false),
-                None => (self.inner.turn.context(&self.inner.connection).await?, true),
+            let (context_id, own_turn) = if let Some(context_id) = given {
+                (context_id.clone(), false)
+            } else {
+                let turn = &self.inner.turn;
+                let context = turn.context(&self.inner.connection, &self.call.trace);
+                (context.await?, true)
             };
             let inner = self.inner;
             let placing = self.placing.get_or_insert_with(|| inner.table.placing());
-            let request = self.call.request(inner, &self.ask_id, &context_id);
+            let body = self.call.request(inner, &self.ask_id, &context_id);
+            let request = self.call.trace.request(body);
             let sent = inner
                 .connection
                 .call(|mut client| async move { client.clarify.ask(request).await })
                 .await;
             match sent {
                 Ok(response) => {
-                    let fate = inner.table.enter(&response.clarify_id, placing);
-                    return Ok(Asked::new(Arc::clone(inner), response, fate, own_turn));
+                    let trace = self.call.trace.clone();
+                    let fate = inner.table.enter(&response, &trace, placing);
+                    let inner = Arc::clone(inner);
+                    return Ok(Asked::new(inner, response, trace, fate, own_turn));
                 }
                 Err(error) if error.code == ErrorCode::Unavailable => return Err(error),
                 // Gone with the lease during an outage: once, another turn is begun.
@@ -165,13 +171,9 @@ impl AskCall {
     }
 }
 
-/// Waits until the service knows this process, for as long as `patience` has it.
-async fn attached(
-    inner: &Arc<Inner>,
-    patience: Patience,
-    notices: &Notices,
-) -> Result<(), WireError> {
-    start_attachment(inner);
+/// Waits until outcomes are heard and this process counts as alive, for as long as `patience` has it.
+async fn ready(inner: &Arc<Inner>, patience: Patience, notices: &Notices) -> Result<(), WireError> {
+    listen(inner);
     // What an earlier failure left behind says nothing about now.
     let retry = |link: &mut Link| {
         let failed = matches!(link, Link::Failed(_));
@@ -191,7 +193,7 @@ async fn attached(
     loop {
         let now = link.borrow_and_update().clone();
         match now {
-            Link::Attached => return Ok(()),
+            Link::Ready => return Ok(()),
             Link::Failed(error) if error.code != ErrorCode::Unavailable => return Err(error),
             Link::Failed(error) if patience.is_over() => return Err(error),
             Link::Failed(_) => notices(Notice::Unreachable),
@@ -207,12 +209,12 @@ async fn attached(
     }
 }
 
-fn start_attachment(inner: &Arc<Inner>) {
-    let mut attachment = lock(&inner.attachment);
-    if attachment.is_none() && !inner.closing.is_cancelled() {
+fn listen(inner: &Arc<Inner>) {
+    let mut listening = lock(&inner.listening);
+    if listening.is_none() && !inner.closing.is_cancelled() {
         let inner = Arc::clone(inner);
         let runtime = inner.runtime.clone();
-        *attachment = Some(runtime.spawn(async move { attachment::keep(&inner).await }));
+        *listening = Some(runtime.spawn(async move { inner.resolutions.keep(&inner).await }));
     }
 }
 

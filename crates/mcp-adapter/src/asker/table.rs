@@ -1,11 +1,12 @@
-//! The open questions of this process, and what the attachment says of them.
+//! The open questions of this process, and what is heard of them.
 //!
-//! An attachment tells of every question that settles while it stands, and of those it was opened
-//! with. A question whose `Ask` overlapped a gap between two attachments may fall between them; it
-//! counts as uncovered, and the attachment is opened again with its id.
+//! Whoever listens (an attachment, a subscription) hears of every question that settles meanwhile,
+//! and asks for those that were open before. A question whose `Ask` overlapped a gap in the listening
+//! may fall into it; it counts as uncovered, and is asked for.
 
 use super::lock;
 use askbus_wire::proto;
+use askbus_wire::trace::Trace;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -21,6 +22,8 @@ pub(super) enum Fate {
 
 struct Open {
     fate: oneshot::Sender<Fate>,
+    session_id: String,
+    trace: Trace,
     covered: bool,
 }
 
@@ -30,9 +33,11 @@ struct State {
     /// Settled before the reply to their `Ask` was read; kept while any `Ask` is on its way.
     early: HashMap<String, proto::Clarification>,
     placing: usize,
-    /// Counts attachments.
+    /// Counts outages of the listening.
     epoch: u64,
-    attached: bool,
+    /// Counts gaps in the listening, outages included.
+    gaps: u64,
+    listening: bool,
 }
 
 /// The table.
@@ -45,8 +50,8 @@ pub(super) struct Table {
 /// An `Ask` on its way.
 pub(super) struct Placing<'a> {
     table: &'a Table,
-    /// The attachment that stood when it was first sent.
-    epoch: Option<u64>,
+    /// Gaps there had been when it was first sent; none: nobody listened.
+    gaps: Option<u64>,
 }
 
 impl Drop for Placing<'_> {
@@ -64,21 +69,37 @@ impl Table {
     pub(super) fn placing(&self) -> Placing<'_> {
         let mut state = lock(&self.state);
         state.placing += 1;
-        let epoch = state.attached.then_some(state.epoch);
-        Placing { table: self, epoch }
+        let gaps = state.listening.then_some(state.gaps);
+        Placing { table: self, gaps }
+    }
+
+    /// Whether any `Ask` is on its way.
+    pub(super) fn is_placing(&self) -> bool {
+        lock(&self.state).placing > 0
     }
 
     /// Enters a question that is open now.
-    pub(super) fn enter(&self, id: &str, placing: &Placing<'_>) -> oneshot::Receiver<Fate> {
+    pub(super) fn enter(
+        &self,
+        asked: &proto::AskResponse,
+        trace: &Trace,
+        placing: &Placing<'_>,
+    ) -> oneshot::Receiver<Fate> {
         let (fate, receiver) = oneshot::channel();
         let mut state = lock(&self.state);
-        if let Some(settled) = state.early.remove(id) {
+        if let Some(settled) = state.early.remove(&asked.clarify_id) {
             // Nobody else can hold the receiver yet.
             let _ = fate.send(Fate::Settled(Box::new(settled)));
             return receiver;
         }
-        let covered = state.attached && placing.epoch == Some(state.epoch);
-        state.open.insert(id.to_owned(), Open { fate, covered });
+        let covered = state.listening && placing.gaps == Some(state.gaps);
+        let open = Open {
+            fate,
+            session_id: asked.session_id.clone(),
+            trace: trace.clone(),
+            covered,
+        };
+        state.open.insert(asked.clarify_id.clone(), open);
         drop(state);
         if !covered {
             self.uncovered.notify_one();
@@ -91,25 +112,44 @@ impl Table {
         lock(&self.state).open.remove(id);
     }
 
-    /// Takes all questions out.
-    pub(super) fn drain(&self) -> Vec<String> {
-        lock(&self.state).open.drain().map(|(id, _)| id).collect()
+    /// Takes all questions out, each with the trace it was asked in.
+    pub(super) fn drain(&self) -> Vec<(String, Trace)> {
+        let mut state = lock(&self.state);
+        state
+            .open
+            .drain()
+            .map(|(id, open)| (id, open.trace))
+            .collect()
     }
 
     pub(super) fn open_ids(&self) -> Vec<String> {
         lock(&self.state).open.keys().cloned().collect()
     }
 
-    /// How many attachments there have been.
+    pub(super) fn is_open(&self, id: &str) -> bool {
+        lock(&self.state).open.contains_key(id)
+    }
+
+    /// Whether a question of this session is open.
+    pub(super) fn is_open_in(&self, session_id: &str) -> bool {
+        let state = lock(&self.state);
+        state
+            .open
+            .values()
+            .any(|open| open.session_id == session_id)
+    }
+
+    /// How many outages of the listening there have been.
     pub(super) fn epoch(&self) -> u64 {
         lock(&self.state).epoch
     }
 
-    /// An attachment opened with `ids` stands. True if questions fell between it and the last one.
-    pub(super) fn attached(&self, ids: &[String]) -> bool {
+    /// Somebody listens from now on, and has asked for `ids`. True if questions fell in between.
+    pub(super) fn listening(&self, ids: &[String]) -> bool {
         let mut state = lock(&self.state);
-        state.attached = true;
+        state.listening = true;
         state.epoch += 1;
+        state.gaps += 1;
         for id in ids {
             if let Some(open) = state.open.get_mut(id) {
                 open.covered = true;
@@ -118,11 +158,24 @@ impl Table {
         state.open.values().any(|open| !open.covered)
     }
 
-    pub(super) fn detached(&self) {
-        lock(&self.state).attached = false;
+    /// Nobody listens from now on.
+    pub(super) fn deaf(&self) {
+        lock(&self.state).listening = false;
     }
 
-    /// Waits until a question may have fallen between attachments.
+    /// Something was missed while listening.
+    pub(super) fn missed(&self) {
+        lock(&self.state).gaps += 1;
+    }
+
+    /// The question was asked for while somebody listened.
+    pub(super) fn cover(&self, id: &str) {
+        if let Some(open) = lock(&self.state).open.get_mut(id) {
+            open.covered = true;
+        }
+    }
+
+    /// Waits until a question may have fallen into a gap.
     pub(super) async fn gap(&self) {
         loop {
             self.uncovered.notified().await;
@@ -163,13 +216,22 @@ mod tests {
         }
     }
 
+    fn enter(table: &Table, id: &str, placing: &Placing<'_>) -> oneshot::Receiver<Fate> {
+        let asked = proto::AskResponse {
+            clarify_id: id.to_owned(),
+            session_id: format!("session of {id}"),
+            ..Default::default()
+        };
+        table.enter(&asked, &Trace::begin(), placing)
+    }
+
     #[test]
     fn an_outcome_that_overtakes_the_reply_to_its_ask_is_kept() {
         let table = Table::default();
-        assert!(!table.attached(&[]));
+        assert!(!table.listening(&[]));
         let placing = table.placing();
         table.settled(settled("a"));
-        let mut fate = table.enter("a", &placing);
+        let mut fate = enter(&table, "a", &placing);
         assert!(matches!(fate.try_recv(), Ok(Fate::Settled(c)) if c.clarify_id == "a"));
         table.settled(settled("b"));
         drop(placing);
@@ -178,20 +240,33 @@ mod tests {
     }
 
     #[test]
-    fn a_question_placed_across_a_gap_asks_for_a_new_attachment() {
+    fn a_question_placed_across_an_outage_is_asked_for() {
         let table = Table::default();
-        table.attached(&[]);
+        table.listening(&[]);
         let placing = table.placing();
-        table.detached();
-        let _fate = table.enter("a", &placing);
-        // The next attachment was opened before the id was known.
-        assert!(table.attached(&[]));
-        assert!(!table.attached(&table.open_ids()));
+        table.deaf();
+        let _fate = enter(&table, "a", &placing);
+        // Those who listen again did not know the id yet.
+        assert!(table.listening(&[]));
+        assert!(!table.listening(&table.open_ids()));
         let within = table.placing();
-        let _fate = table.enter("b", &within);
-        assert!(
-            !table.attached(&["a".to_owned()]),
-            "b was covered from the start"
-        );
+        let _fate = enter(&table, "b", &within);
+        let known = ["a".to_owned()];
+        assert!(!table.listening(&known), "b was covered from the start");
+    }
+
+    #[test]
+    fn a_question_placed_across_a_gap_is_asked_for_though_nobody_was_away() {
+        let table = Table::default();
+        table.listening(&[]);
+        let (epoch, placing) = (table.epoch(), table.placing());
+        table.missed();
+        let _fate = enter(&table, "a", &placing);
+        assert!(table.is_open_in("session of a") && !table.is_open_in("session of b"));
+        let uncovered = |table: &Table| lock(&table.state).open.values().any(|o| !o.covered);
+        assert!(uncovered(&table));
+        table.cover("a");
+        assert!(!uncovered(&table));
+        assert_eq!(table.epoch(), epoch);
     }
 }

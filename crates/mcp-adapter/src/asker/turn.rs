@@ -5,6 +5,7 @@ use super::connection::Connection;
 use super::{lock, new_id};
 use askbus_wire::error::WireError;
 use askbus_wire::proto;
+use askbus_wire::trace::Trace;
 use std::sync::Mutex;
 
 struct State {
@@ -36,7 +37,11 @@ impl OwnTurn {
     }
 
     /// The context of the turn, which begins if there is none.
-    pub(super) async fn context(&self, connection: &Connection) -> Result<String, WireError> {
+    pub(super) async fn context(
+        &self,
+        connection: &Connection,
+        trace: &Trace,
+    ) -> Result<String, WireError> {
         let begin_id = {
             let state = lock(&self.state);
             if let Some(context_id) = &state.context_id {
@@ -44,7 +49,7 @@ impl OwnTurn {
             }
             state.begin_id.clone()
         };
-        let request = proto::BeginTurnRequest {
+        let request = trace.request(proto::BeginTurnRequest {
             begin_id: begin_id.clone(),
             session_id: self.session_id.clone(),
             run_id: String::new(),
@@ -52,7 +57,7 @@ impl OwnTurn {
             life: Some(proto::begin_turn_request::Life::AskerId(
                 self.asker_id.clone(),
             )),
-        };
+        });
         let begun = connection
             .call(|mut client| async move { client.turns.begin_turn(request).await })
             .await?;

@@ -1,10 +1,12 @@
 //! The MCP server: lists its toolset's tools and carries calls to the asker.
 
+use super::Panel;
 use super::progress::{Progress, Stage};
 use crate::asker::{AskCall, Asker, Settled};
 use crate::toolset::{Gate, Toolset, ask, studio};
 use askbus_domain::{Dialect, Rejection, parse_arguments};
 use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::trace::Trace;
 use futures::FutureExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
@@ -23,7 +25,7 @@ pub(super) struct Handler {
     pub(super) asker: Arc<Asker>,
     pub(super) toolset: Toolset,
     pub(super) gate: Gate,
-    pub(super) panel: Option<String>,
+    pub(super) panel: Panel,
     /// How the context of a host's turn stands over the process (`ASKBUS_CONTEXT`).
     pub(super) has_context: bool,
 }
@@ -99,8 +101,9 @@ impl Handler {
         call.client = context
             .client_info()
             .map(|c| format!("{} {}", c.name, c.version));
+        call.trace = Trace::continuing(context.meta.get_traceparent());
         let (stage, stages) = watch::channel(Stage::Asking);
-        let mut progress = Progress::new(&context, stages, self.panel.clone());
+        let mut progress = Progress::new(&context, stages, Arc::clone(&self.panel));
         let notices: crate::Notices = Arc::new(move |notice| {
             let now = Stage::from(notice);
             stage.send_if_modified(|stage| std::mem::replace(stage, now) != now);

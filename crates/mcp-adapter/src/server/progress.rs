@@ -1,9 +1,11 @@
 //! Progress notifications of one call, so that clients with an idle timer keep waiting.
 
+use super::Panel;
 use crate::asker::Notice;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -66,7 +68,9 @@ impl Pace {
 pub(super) struct Progress {
     to: Option<(Peer<RoleServer>, ProgressToken)>,
     pace: Pace,
-    panel: Option<String>,
+    panel: Panel,
+    /// What the panel said, once there was a question.
+    address: Option<String>,
     sent: u32,
 }
 
@@ -75,13 +79,14 @@ impl Progress {
     pub(super) fn new(
         context: &RequestContext<RoleServer>,
         stage: watch::Receiver<Stage>,
-        panel: Option<String>,
+        panel: Panel,
     ) -> Self {
         let token = context.meta.get_progress_token();
         Self {
             to: token.map(|token| (context.peer.clone(), token)),
             pace: Pace::new(stage),
             panel,
+            address: None,
             sent: 0,
         }
     }
@@ -103,8 +108,16 @@ impl Progress {
         };
         self.sent += 1;
         let stage = self.pace.mark();
+        if stage == Stage::Waiting && self.address.is_none() {
+            let panel = Arc::clone(&self.panel);
+            let address = tokio::task::spawn_blocking(move || panel());
+            self.address = match timeout(SEND_LIMIT, address).await {
+                Ok(Ok(address)) => address,
+                Ok(Err(_)) | Err(_) => None,
+            };
+        }
         let param = ProgressNotificationParam::new(token.clone(), f64::from(self.sent))
-            .with_message(message(stage, self.panel.as_deref()));
+            .with_message(message(stage, self.address.as_deref()));
         // A client that is gone is noticed by the reader of its lines.
         let _ = timeout(SEND_LIMIT, peer.notify_progress(param)).await;
     }

@@ -1,0 +1,43 @@
+//! How a process learns how its questions end.
+
+use super::Inner;
+use super::attachment::Attached;
+use super::on_bus::{BusOptions, OnBus};
+use askbus_wire::error::WireError;
+use async_trait::async_trait;
+
+/// Where a process hears how its questions end.
+pub enum Outcomes {
+    /// On a stream that it keeps open to the service.
+    Attached,
+    /// On the bus, as a service of its own.
+    OnBus(Box<BusOptions>),
+}
+
+impl Outcomes {
+    pub(super) fn open(self) -> Box<dyn Resolutions> {
+        match self {
+            Outcomes::Attached => Box::new(Attached),
+            Outcomes::OnBus(options) => Box::new(OnBus::new(*options)),
+        }
+    }
+}
+
+/// Whether outcomes are heard.
+#[derive(Debug, Clone)]
+pub(super) enum Link {
+    /// Not yet.
+    Connecting,
+    /// Every outcome is heard from now on, and this process counts as alive.
+    Ready,
+    /// The last attempt failed; another one follows.
+    Failed(WireError),
+}
+
+/// One way to hear how questions end.
+#[async_trait]
+pub(super) trait Resolutions: Send + Sync {
+    /// Tells the table of `inner` what is heard, and its link whether anything is; keeps the process
+    /// alive meanwhile. Recovers from every outage, and ends only when the process closes.
+    async fn keep(&self, inner: &Inner);
+}
