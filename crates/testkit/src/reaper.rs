@@ -19,7 +19,7 @@ while read -r verb what; do
 " ;;
     esac
 done
-for group in $groups; do kill -9 -- "-$group" 2>/dev/null; done
+for group in $groups; do kill -9 "-$group" 2>/dev/null; done
 printf %s "$folders" | while read -r folder; do rm -rf -- "$folder"; done
 "#;
 
