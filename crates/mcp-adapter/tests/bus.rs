@@ -141,7 +141,8 @@ async fn a_gap_in_the_sequences_is_noticed_and_a_step_is_none() {
 async fn a_question_outlives_a_restart_of_the_bus() {
     let (service, mut server) = (Service::up(), NatsServer::start().await.unwrap());
     let mut log = Log::on(&server).await;
-    let (asker, bus, handle) = on_bus(&service, &server, NEVER).await;
+    let (asker, mut bus, handle) = on_bus(&service, &server, NEVER).await;
+    bus.heartbeat_every = Duration::from_millis(50);
     let mut client = Client::ask_toolset(with(asker, bus)).await;
     client.ask(1, "q").await;
     client.ask(2, "r").await;

@@ -5,6 +5,7 @@
 mod bad_input;
 mod crash;
 mod fence;
+mod on_bus;
 mod outage;
 mod panel;
 mod race;

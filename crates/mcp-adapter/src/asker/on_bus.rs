@@ -223,7 +223,7 @@ impl OnBus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             schema: SCHEMA,
             leases: leases.into_iter().flatten().collect(),
-            present: Vec::new(),
+            ..Heartbeat::default()
         }
     }
 
