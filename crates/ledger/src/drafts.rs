@@ -1,9 +1,9 @@
 //! A draft as bytes, the same wherever it is kept.
 
 use crate::{LedgerError, StoredDraft};
-use askbus_domain::{MAX_COMMIT_BYTES, PersonId, Timestamp};
+use askbus_domain::{MAX_COMMIT_BYTES, Timestamp};
 use askbus_wire::messages::Draft;
-use askbus_wire::subject::untoken;
+use askbus_wire::subject;
 
 /// Writes a draft, at most as large as a commit may be.
 pub(crate) fn encode(draft: &Draft) -> Result<Vec<u8>, LedgerError> {
@@ -19,7 +19,7 @@ pub(crate) fn encode(draft: &Draft) -> Result<Vec<u8>, LedgerError> {
 /// Reads the draft kept under `subject`; none when it is not one. A draft that cannot be read is
 /// worth nothing to anybody, so it is left out rather than reported.
 pub(crate) fn decode(subject: &str, payload: &[u8], stored_at: Timestamp) -> Option<StoredDraft> {
-    let person = PersonId::new(untoken(subject.rsplit('.').next()?)?).ok()?;
+    let person = subject::parse_draft(subject)?;
     let draft = serde_json::from_slice(payload).ok()?;
     Some(StoredDraft {
         person,

@@ -1,18 +1,31 @@
 //! What makes an inbox message the same message, wherever it is stored.
 
 use crate::Submission;
+use askbus_wire::messages::InboxBody;
 use askbus_wire::subject::token;
+use sha2::{Digest as _, Sha256};
 
-/// `tenant/clarification/author/message`, each as a token: ids are chosen by authors, so without
-/// this scope one author could swallow another's message by using its id.
-pub(crate) fn message_id(submission: &Submission) -> String {
+/// `tenant/clarification/author/kind/message/content`, each as a token: ids are chosen by authors, so
+/// without the scope one author could swallow another's message by using its id, and without kind
+/// and content an author's corrected answer would be swallowed by their first one. Only a true
+/// repetition is a duplicate; what an answer id means is for the domain to say.
+///
+/// `payload` is the message as it is stored.
+pub(crate) fn message_id(submission: &Submission, payload: &[u8]) -> String {
     let message = &submission.message;
+    let kind = match message.body {
+        InboxBody::Respond(_) => "respond",
+        InboxBody::Hold { .. } => "hold",
+    };
+    let digest: [u8; 32] = Sha256::digest(payload).into();
+    let [half @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = digest;
     format!(
-        "{}/{}/{}/{}",
+        "{}/{}/{}/{kind}/{}/{:032x}",
         token(submission.tenant.as_str()),
         submission.clarify_id,
         token(message.actor().person.as_str()),
         token(message.message_id()),
+        u128::from_be_bytes(half),
     )
 }
 

@@ -91,9 +91,15 @@ pub trait Ledger: Send + Sync + 'static {
         id: ClarifyId,
     ) -> Result<Option<Arc<Stored>>, LedgerError>;
 
-    /// How far the log's clock is ahead of this machine's, in milliseconds, as far as known from
-    /// this process's own appends; 0 before the first.
+    /// How far the log's clock is ahead of this machine's, in milliseconds, as well as it is known;
+    /// 0 before anything is. Asking keeps the knowledge fresh.
     fn clock_offset_ms(&self) -> i64;
+
+    /// Whether the log is stamped by this very process, so that the offset is exact and says nothing
+    /// against this machine's clock, however large it is.
+    fn clock_is_own(&self) -> bool {
+        false
+    }
 }
 
 /// What a surface submits.
@@ -159,8 +165,10 @@ pub struct Delivery {
 /// What people send, durable before it is judged.
 #[async_trait]
 pub trait Inbox: Send + Sync + 'static {
-    /// Stores a submission; when this returns, "sent" is true. Submitting the same message id of
-    /// the same author to the same clarification again stores nothing new within two minutes.
+    /// Stores a submission; when this returns, "sent" is true. A true repetition (the same author,
+    /// clarification, kind, message id and content) stores nothing new while it is unjudged, nor, on
+    /// a bus that cannot tell, within two minutes. Anything else under a known id is a message of its
+    /// own: what it means is for the domain to say.
     async fn submit(&self, submission: Submission) -> Result<Submitted, LedgerError>;
 
     /// A tenant's unjudged messages, shared with every other taker of the tenant, for as long as
@@ -188,10 +196,10 @@ pub struct StoredDraft {
     pub stored_at: Timestamp,
 }
 
-/// Unsent answers, the last value per person and clarification.
+/// Unsent answers, the last value per clarification, person and tab.
 #[async_trait]
 pub trait Drafts: Send + Sync + 'static {
-    /// Saves a draft, replacing the person's last one for this clarification.
+    /// Saves a draft, replacing the last one of the same person and tab for this clarification.
     async fn put(
         &self,
         tenant: &TenantId,
@@ -201,7 +209,7 @@ pub trait Drafts: Send + Sync + 'static {
         draft: &Draft,
     ) -> Result<(), LedgerError>;
 
-    /// All drafts of a clarification.
+    /// All drafts of a clarification, in no particular order.
     async fn list(
         &self,
         tenant: &TenantId,

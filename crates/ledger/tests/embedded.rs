@@ -12,6 +12,7 @@ mod conformance;
 
 use askbus_ledger::embedded::{self, EmbeddedHandle, EmbeddedOptions};
 use askbus_ledger::{AppendError, Bus, LedgerError, append};
+use askbus_wire::messages::InboxReply;
 use conformance::samples::{answer, begun, clarification, draft, held, requested, session, tenant};
 use conformance::{next, reached, run_on, seqs, submit, tail_until, within, write};
 use tempfile::TempDir;
@@ -118,6 +119,46 @@ async fn everything_is_there_after_a_restart() {
     );
     assert_eq!(reached!(bus.drafts.list(&t, &s, id)).len(), 1);
     handle.close().await;
+}
+
+// contract: E10
+#[tokio::test]
+async fn what_was_judged_may_be_sent_again_and_is_judged_again() {
+    let fixture = open().await;
+    let (bus, t, s, id) = (&fixture.left, tenant("acme"), session("s"), clarification());
+    let mut taker = bus.inbox.take(&t).await.unwrap();
+    for _ in 0..2 {
+        let submitted = submit(bus, &answer(&t, &s, id, "ana", "a1")).await;
+        let delivery = next(&mut taker).await;
+        delivery.acker.ack().await.unwrap();
+        delivery.reply.send(&InboxReply::Held).await;
+        let reply = within("a verdict on each", submitted.reply).await;
+        assert_eq!(reply.unwrap(), InboxReply::Held);
+    }
+    fixture.close().await;
+}
+
+// contract: A4
+#[tokio::test]
+async fn an_answer_on_its_way_to_the_disk_counts_already() {
+    let fixture = open().await;
+    let (bus, t, s) = (&fixture.left, tenant("acme"), session("s"));
+    for _ in 0..20 {
+        let id = clarification();
+        let submission = answer(&t, &s, id, "ana", "a1");
+        let mut storing = std::pin::pin!(bus.inbox.submit(submission));
+        assert!(
+            futures::poll!(&mut storing).is_pending(),
+            "it waits for the disk"
+        );
+        let oldest = reached!(bus.inbox.oldest(&t, &s, id));
+        assert!(
+            oldest.is_some(),
+            "nobody may settle as if it were not there"
+        );
+        storing.await.unwrap();
+    }
+    fixture.close().await;
 }
 
 #[tokio::test]

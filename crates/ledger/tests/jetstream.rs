@@ -392,12 +392,25 @@ async fn the_clock_of_this_machine_is_the_clock_of_the_log() {
     let fixture = open().await;
     let bus = &fixture.left;
     let (t, s) = (tenant("acme"), session("s"));
+    assert!(!bus.ledger.clock_is_own());
     assert_eq!(bus.ledger.clock_offset_ms(), 0);
     let last = write(bus, &begun(&t, &s), 0).await.unwrap();
     tail_until(bus, 1, last).await;
     assert!(
         bus.ledger.clock_offset_ms().abs() < 1000,
         "one machine, one clock"
+    );
+    // What an idle process learns the log's clock from.
+    let info = fixture
+        .client
+        .request("$JS.API.STREAM.INFO.ASKBUS_LOG", "".into());
+    let info: serde_json::Value = serde_json::from_slice(&info.await.unwrap().payload).unwrap();
+    let format = &time::format_description::well_known::Rfc3339;
+    let told = time::OffsetDateTime::parse(info["ts"].as_str().unwrap(), format).unwrap();
+    let difference = time::OffsetDateTime::now_utc() - told;
+    assert!(
+        difference.abs() < time::Duration::seconds(1),
+        "{difference}"
     );
     fixture.close().await;
 }

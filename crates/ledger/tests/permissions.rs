@@ -269,7 +269,7 @@ async fn only_the_gateway_submits_and_drafts() {
         names_what_to_mend(
             &put.unwrap_err(),
             user,
-            &format!("askbus.draft.acme.s.{id}.ana"),
+            &format!("askbus.draft.acme.s.{id}.ana.tab"),
         );
         other.handle.close().await;
     }
@@ -312,7 +312,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         &[
             "clarify.resolved.t.s",
             "clarify.respond.t.s.i",
-            "askbus.draft.t.s.i.p",
+            "askbus.draft.t.s.i.p.x",
             "askbus.alive.gateway.x",
             "_INBOX.observer.x",
             "$JS.API.STREAM.DELETE.ASKBUS_LOG",

@@ -1,4 +1,4 @@
-//! Drafts in the embedded file: one row per person and clarification.
+//! Drafts in the embedded file: one row per clarification, person and tab.
 
 use super::Shared;
 use super::frame;
@@ -26,7 +26,7 @@ impl Drafts for EmbeddedDrafts {
         draft: &Draft,
     ) -> Result<(), LedgerError> {
         let payload = crate::drafts::encode(draft)?;
-        let key = subject::draft(tenant, session, id, person);
+        let key = subject::draft(tenant, session, id, person, &draft.tab);
         let (done, stored) = oneshot::channel();
         self.0
             .request(Request::Draft { key, payload, done })
@@ -43,7 +43,7 @@ impl Drafts for EmbeddedDrafts {
         id: ClarifyId,
     ) -> Result<Vec<StoredDraft>, LedgerError> {
         let mut prefix = subject::draft_clarification(tenant, session, id);
-        prefix.pop();
+        prefix.truncate(prefix.len() - "*.*".len());
         self.0
             .blocking(move |snapshot| {
                 let drafts = snapshot.open_table(DRAFTS)?;

@@ -18,14 +18,13 @@ use tokio::time::Instant;
 
 /// How long a taker may keep a message before it is delivered again.
 const ACK_WAIT: Duration = Duration::from_secs(30);
-/// How long the same message id stores nothing new.
-const DUPLICATE_WINDOW_MS: i64 = 120_000;
 /// Messages between the inbox and a taker.
 const TAKE_CAPACITY: usize = 256;
 /// Unjudged messages at most.
 const MAX_UNJUDGED: usize = 200_000;
 
 struct Entry {
+    id: String,
     message: Arrival,
     deliveries: u64,
     taker: Option<u64>,
@@ -36,8 +35,8 @@ struct State {
     entries: HashMap<u64, Entry>,
     ready: HashMap<TenantId, BTreeSet<u64>>,
     unjudged: HashMap<Clarification, BTreeMap<u64, Timestamp>>,
+    /// Unjudged messages by their id.
     known: HashMap<String, u64>,
-    known_until: VecDeque<(i64, String)>,
     waiters: HashMap<u64, Vec<oneshot::Sender<InboxReply>>>,
     next_taker: u64,
 }
@@ -50,9 +49,7 @@ impl State {
             self.waiters.insert(seq, waiters);
         }
         let at = message.stored_at;
-        self.known_until
-            .push_back((at.unix_millis() + DUPLICATE_WINDOW_MS, id.clone()));
-        self.known.insert(id, seq);
+        self.known.insert(id.clone(), seq);
         self.ready
             .entry(message.tenant.clone())
             .or_default()
@@ -64,6 +61,7 @@ impl State {
         self.entries.insert(
             seq,
             Entry {
+                id,
                 message,
                 deliveries: 0,
                 taker: None,
@@ -71,22 +69,12 @@ impl State {
         );
     }
 
-    fn forget_known(&mut self, now: i64) {
-        while self
-            .known_until
-            .front()
-            .is_some_and(|(until, _)| *until <= now)
-        {
-            if let Some((_, id)) = self.known_until.pop_front() {
-                self.known.remove(&id);
-            }
-        }
-    }
-
     fn remove(&mut self, seq: u64) {
         let Some(entry) = self.entries.remove(&seq) else {
             return;
         };
+        // From here on a repetition is judged anew: only the domain knows what was refused.
+        self.known.remove(&entry.id);
         if let Some(ready) = self.ready.get_mut(&entry.message.tenant) {
             ready.remove(&seq);
         }
@@ -134,11 +122,9 @@ impl Messages {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The message stored under this id within the last two minutes.
-    pub fn known(&self, id: &str, now: Timestamp) -> Option<u64> {
-        let mut state = self.state();
-        state.forget_known(now.unix_millis());
-        state.known.get(id).copied()
+    /// The unjudged message stored under this id.
+    pub fn known(&self, id: &str) -> Option<u64> {
+        self.state().known.get(id).copied()
     }
 
     /// Whether too much is unjudged to take more.
@@ -329,7 +315,7 @@ impl Inbox for EmbeddedInbox {
         }
         let (waiter, reply) = oneshot::channel();
         let (done, stored) = oneshot::channel();
-        let message_id = message_id(&submission);
+        let message_id = message_id(&submission, &payload);
         let request = Request::Submit(Submit {
             tenant: submission.tenant,
             session: submission.session,
@@ -360,6 +346,13 @@ impl Inbox for EmbeddedInbox {
         session: &SessionId,
         id: ClarifyId,
     ) -> Result<Option<Timestamp>, LedgerError> {
+        // A message gets its moment before it is on disk and in memory. Behind everything that the
+        // writer has taken so far, none can turn up any more that was stored before now.
+        let (done, reached) = oneshot::channel();
+        self.0.request(Request::Barrier(done)).await?;
+        reached
+            .await
+            .map_err(|_| super::store::failed("the writer stopped"))??;
         let state = self.0.inbox.state();
         let unjudged = state
             .unjudged

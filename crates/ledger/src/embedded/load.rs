@@ -70,9 +70,10 @@ fn load_log(
             )));
         };
         loaded.last_seq = seq;
-        loaded.last_stored = frame.stored_at.unix_millis();
+        let stored_at = frame.stored_at.unix_millis();
+        loaded.last_stored = loaded.last_stored.max(stored_at);
         loaded.log_bytes += row.len() as u64;
-        let is_old = loaded.last_stored < now.saturating_sub(LOG_AGE_MS);
+        let is_old = stored_at < now.saturating_sub(LOG_AGE_MS);
         let begins = frame.tag == tag(EventKind::Begun);
         if is_old || begins && old.contains_key(&key) {
             let session = old.entry(key.clone()).or_default();
@@ -118,6 +119,8 @@ fn load_inbox(
             )));
         };
         loaded.next_inbox = seq.value() + 1;
+        let stored_at = message.1.stored_at.unix_millis();
+        loaded.last_stored = loaded.last_stored.max(stored_at);
         loaded.inbox.push(message);
     }
     Ok(None)

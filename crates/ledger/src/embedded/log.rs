@@ -3,7 +3,7 @@
 use super::frame::{self, Frame};
 use super::store::LOG;
 use super::writer::{Append, Request};
-use super::{Shared, fit_trace, now};
+use super::{Shared, fit_trace};
 use crate::{AppendError, Ledger, LedgerError, Stored};
 use askbus_domain::{ClarifyId, Commit, Event, EventKind, SessionId, TenantId, Timestamp};
 use askbus_wire::codec::{self, Decoded};
@@ -34,8 +34,6 @@ pub(super) struct Log {
     recent: Mutex<Recent>,
     /// The last sequence; set once everything up to it can be read.
     pub last: watch::Sender<u64>,
-    /// When the last message was stored.
-    pub last_stored: std::sync::atomic::AtomicI64,
 }
 
 #[derive(Default)]
@@ -45,18 +43,17 @@ struct Recent {
 }
 
 impl Log {
-    pub fn new(sessions: HashMap<SessionKey, Vec<u64>>, last: u64, last_stored: i64) -> Self {
+    pub fn new(sessions: HashMap<SessionKey, Vec<u64>>, last: u64) -> Self {
         Self {
             sessions: RwLock::new(sessions),
             recent: Mutex::default(),
             last: watch::Sender::new(last),
-            last_stored: last_stored.into(),
         }
     }
 
     /// Makes committed messages readable, in order. `messages` come with their size.
     pub fn publish(&self, messages: Vec<(Arc<Stored>, usize)>) {
-        let Some(last) = messages.last().map(|(m, _)| (m.seq, m.stored_at)) else {
+        let Some(last) = messages.last().map(|(m, _)| m.seq) else {
             return;
         };
         {
@@ -82,9 +79,7 @@ impl Log {
                 recent.bytes -= size;
             }
         }
-        self.last_stored
-            .store(last.1.unix_millis(), std::sync::atomic::Ordering::Relaxed);
-        self.last.send_replace(last.0);
+        self.last.send_replace(last);
     }
 
     /// Messages from `seq` on, if the hot end reaches back that far; never an empty list.
@@ -364,12 +359,10 @@ impl Ledger for EmbeddedLedger {
     }
 
     fn clock_offset_ms(&self) -> i64 {
-        // Only ahead, when the machine's clock was set back and the log's stands still.
-        let last = self
-            .0
-            .log
-            .last_stored
-            .load(std::sync::atomic::Ordering::Relaxed);
-        last.saturating_sub(now()).max(0)
+        self.0.clock.offset_ms()
+    }
+
+    fn clock_is_own(&self) -> bool {
+        true
     }
 }

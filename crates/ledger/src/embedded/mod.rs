@@ -6,6 +6,7 @@
 
 mod alive;
 mod arrival;
+mod clock;
 mod drafts;
 mod frame;
 mod inbox;
@@ -20,7 +21,6 @@ use crate::{Bus, LedgerError};
 use askbus_wire::messages::Heartbeat;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -50,6 +50,7 @@ struct Shared {
     store: store::Store,
     /// Weak, so that the writer ends when the handle lets go of the one strong sender.
     requests: mpsc::WeakSender<writer::Request>,
+    clock: clock::Clock,
     log: log::Log,
     inbox: inbox::Messages,
     alive: broadcast::Sender<Heartbeat>,
@@ -73,14 +74,6 @@ impl Shared {
         self.tasks.spawn(task);
         Ok(())
     }
-}
-
-/// This machine's clock, in Unix milliseconds.
-fn now() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Keeps the file open. Dropping it flushes and closes the file, which waits for the disk; the
@@ -137,12 +130,13 @@ pub fn open_with(
     options: EmbeddedOptions,
 ) -> Result<(Bus, EmbeddedHandle), LedgerError> {
     let store = store::Store::open(dir)?;
-    let loaded = load::load(&store, now())?;
+    let loaded = load::load(&store, clock::system())?;
     let (requests, waiting) = mpsc::channel(WAITING);
     let shared = Arc::new(Shared {
         store,
         requests: requests.downgrade(),
-        log: log::Log::new(loaded.sessions, loaded.last_seq, loaded.last_stored),
+        clock: clock::Clock::after(loaded.last_stored),
+        log: log::Log::new(loaded.sessions, loaded.last_seq),
         inbox: inbox::Messages::new(loaded.inbox),
         alive: broadcast::Sender::new(alive::CAPACITY),
         tasks: TaskTracker::new(),

@@ -1,11 +1,11 @@
 //! The one thread that writes. It takes whatever requests are waiting, decides them in memory,
 //! writes all of them in one transaction (one wait for the disk) and only then tells anybody.
 
+use super::Shared;
 use super::arrival::Arrival;
 use super::frame;
 use super::log::{SessionKey, tag};
 use super::store::Change;
-use super::{Shared, now};
 use crate::{AppendError, LedgerError, Stored};
 use askbus_domain::{EventKind, SessionId, TenantId, Timestamp};
 use askbus_wire::codec::Decoded;
@@ -26,6 +26,8 @@ pub(super) enum Request {
     Submit(Submit),
     /// An inbox message is settled. Not waited for: it would only come again.
     Settle(u64),
+    /// Nothing; told once everything before it can be read.
+    Barrier(oneshot::Sender<Result<(), LedgerError>>),
     Draft {
         key: String,
         payload: Vec<u8>,
@@ -60,7 +62,7 @@ impl Request {
         match self {
             Request::Append(append) => append.payload.len(),
             Request::Submit(submit) => submit.payload.len(),
-            Request::Settle(_) => 0,
+            Request::Settle(_) | Request::Barrier(_) => 0,
             Request::Draft { payload, .. } => payload.len(),
         }
     }
@@ -146,19 +148,14 @@ impl Writer {
     }
 
     fn decide(&self, batch: Vec<Request>) -> Decided {
-        let last = self
-            .shared
-            .log
-            .last_stored
-            .load(std::sync::atomic::Ordering::Relaxed);
-        // The log's moments never go back, whatever the machine's clock does.
-        let at = Timestamp::from_unix_millis(now().max(last));
+        let at = Timestamp::from_unix_millis(self.shared.clock.now());
         let mut decided = Decided::default();
         for request in batch {
             match request {
                 Request::Append(append) => self.decide_append(append, at, &mut decided),
                 Request::Submit(submit) => self.decide_submit(submit, at, &mut decided),
                 Request::Settle(seq) => decided.changes.push(Change::DropInbox(seq)),
+                Request::Barrier(done) => decided.told.push(Told::Done(done, Ok(()))),
                 Request::Draft { key, payload, done } => {
                     let row = frame::encode(0, at, &[], &payload);
                     decided.changes.push(Change::Draft(key, row));
@@ -223,7 +220,7 @@ impl Writer {
     fn decide_submit(&self, submit: Submit, at: Timestamp, decided: &mut Decided) {
         if let Some(arrival) = decided.arrivals.get_mut(&submit.message_id) {
             arrival.waiters.push(submit.waiter);
-        } else if let Some(seq) = self.shared.inbox.known(&submit.message_id, at) {
+        } else if let Some(seq) = self.shared.inbox.known(&submit.message_id) {
             decided.joined.push((seq, submit.waiter));
         } else if self.shared.inbox.is_full() {
             decided

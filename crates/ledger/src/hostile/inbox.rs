@@ -48,7 +48,7 @@ impl Inbox for HostileInbox {
         let (author, reply) = oneshot::channel();
         {
             let mut inbox = lock(&self.0.inbox);
-            if inbox.known.insert(message_id(&submission)) {
+            if inbox.known.insert(message_id(&submission, &payload)) {
                 inbox.next += 1;
                 let seq = inbox.next;
                 inbox.authors.insert(seq, author);

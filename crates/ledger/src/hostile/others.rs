@@ -26,7 +26,7 @@ impl Drafts for HostileDrafts {
     ) -> Result<(), LedgerError> {
         let payload = crate::drafts::encode(draft)?;
         self.0.maybe_unavailable(self.0.faults.unavailable)?;
-        let key = subject::draft(tenant, session, id, person);
+        let key = subject::draft(tenant, session, id, person, &draft.tab);
         lock(&self.0.drafts).insert(key, (now(), payload));
         self.0.maybe_unavailable(self.0.faults.lost_ack)
     }
@@ -39,7 +39,7 @@ impl Drafts for HostileDrafts {
     ) -> Result<Vec<StoredDraft>, LedgerError> {
         self.0.maybe_unavailable(self.0.faults.failed_read)?;
         let mut prefix = subject::draft_clarification(tenant, session, id);
-        prefix.pop();
+        prefix.truncate(prefix.len() - "*.*".len());
         let drafts = lock(&self.0.drafts);
         let of_it = drafts.iter().filter(|(key, _)| key.starts_with(&prefix));
         Ok(of_it

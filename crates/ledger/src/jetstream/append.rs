@@ -54,7 +54,7 @@ pub(super) async fn append(
         message = message.header(headers::TRACEPARENT, trace);
     }
     let target = subject::log(kind, &commit.tenant, &commit.session_id);
-    let sent = clock::now();
+    let sent = clock::Moment::now();
     let refused = shared.link.refused(&target);
     let publish = async { shared.context.send_publish(target, message).await?.await };
     let answered = tokio::select! {
@@ -64,7 +64,9 @@ pub(super) async fn append(
     match answered {
         Ok(Ok(ack)) => {
             if !ack.duplicate {
-                shared.clock.appended(ack.sequence, sent, clock::now());
+                shared
+                    .clock
+                    .appended(ack.sequence, sent, clock::Moment::now());
                 shared.room.used(size);
             }
             Ok(ack.sequence)

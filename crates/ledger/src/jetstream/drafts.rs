@@ -26,7 +26,7 @@ impl Drafts for JetStreamDrafts {
     ) -> Result<(), LedgerError> {
         let payload = crate::drafts::encode(draft)?;
         self.0.connected()?;
-        let target = subject::draft(tenant, session, id, person);
+        let target = subject::draft(tenant, session, id, person, &draft.tab);
         let message = PublishMessage::build().payload(payload.into());
         let refused = self.0.link.refused(&target);
         let publish = async { self.0.context.send_publish(target, message).await?.await };
@@ -49,7 +49,7 @@ impl Drafts for JetStreamDrafts {
     ) -> Result<Vec<StoredDraft>, LedgerError> {
         let filter = subject::draft_clarification(tenant, session, id);
         let (mut found, mut next) = (Vec::new(), 1);
-        // One read per person who is writing: few.
+        // One read per tab in which somebody is writing: few.
         while let Some(message) = self
             .0
             .get(DRAFTS, |get| {

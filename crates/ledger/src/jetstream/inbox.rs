@@ -29,8 +29,8 @@ impl Inbox for JetStreamInbox {
         let (reply_to, reply) = self.0.replies.expect();
         let actor = subject::token(submission.message.actor().person.as_str());
         let mut message = PublishMessage::build()
+            .message_id(message_id(&submission, &payload))
             .payload(payload.into())
-            .message_id(message_id(&submission))
             .header(headers::REPLY, reply_to.as_str())
             .header(headers::ACTOR, actor.as_str())
             .header(headers::SCHEMA, submission.message.schema.to_string());

@@ -2,7 +2,7 @@
 
 use super::read::{stored, stored_single};
 use super::streams::LOG;
-use super::{Shared, append, tail, unavailable};
+use super::{Shared, append, clock, tail, unavailable};
 use crate::{AppendError, Ledger, LedgerError, Stored};
 use askbus_domain::{ClarifyId, Commit, Event, SessionId, TenantId};
 use askbus_wire::codec::Decoded;
@@ -136,7 +136,7 @@ impl Ledger for JetStreamLedger {
     }
 
     fn clock_offset_ms(&self) -> i64 {
-        self.0.clock.offset_ms()
+        clock::offset_ms(&self.0)
     }
 }
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// The log.
 pub(super) const LOG: &str = "ASKBUS_LOG";
+/// Answered by the server that stamps the log, with its clock among other things.
+pub(super) const CLOCK: &str = "$JS.API.STREAM.INFO.ASKBUS_LOG";
 /// What people send.
 pub(super) const INBOX: &str = "ASKBUS_INBOX";
 /// Unsent answers.

@@ -1,9 +1,9 @@
 //! What every inbox must do.
 
-use super::samples::{answer, clarification, session, tenant};
+use super::samples::{actor, answer, clarification, session, tenant};
 use super::{next, reached, submit, within};
 use askbus_ledger::{Bus, Delivery, LedgerError, Submission};
-use askbus_wire::messages::{InboxMessage, InboxReply};
+use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
 use std::collections::HashSet;
 use tokio::sync::mpsc;
 
@@ -99,6 +99,26 @@ pub async fn inbox_dedupe(bus: &Bus) {
     }
     assert_eq!(fresh, 4, "each of the four is stored once");
     drain(bus, &mut taker, &answer(&t, &s, id, "ana", "same")).await;
+    // The same id with another content, and a hold beside an answer called "hold".
+    let mut corrected = answer(&t, &s, id, "ana", "same");
+    if let InboxBody::Respond(response) = &mut corrected.message.body {
+        response.answers[0].text = Some("SQLite".into());
+    }
+    let answered = answer(&t, &s, id, "ana", "hold");
+    let mut held = answered.clone();
+    held.message.body = InboxBody::Hold {
+        actor: actor("ana"),
+    };
+    for submission in [&corrected, &held, &answered] {
+        submit(bus, submission).await;
+    }
+    let mut wanted = vec![corrected.message, held.message, answered.message];
+    while !wanted.is_empty() {
+        let delivery = next(&mut taker).await;
+        let message: InboxMessage = serde_json::from_slice(&delivery.payload).unwrap();
+        wanted.retain(|w| *w != message);
+        delivery.acker.ack().await.unwrap();
+    }
     let mut foreign = reached!(bus.inbox.take(&tenant("globex")));
     assert_eq!(next(&mut foreign).await.tenant, tenant("globex"));
 }

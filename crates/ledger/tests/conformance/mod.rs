@@ -388,10 +388,18 @@ pub async fn drafts(bus: &Bus) {
         bus.drafts
             .put(&tenant("globex"), &s, id, &ben, &draft("foreign"))
     );
+    let mut other_tab = draft("Or neither");
+    other_tab.tab = "tab.2".into();
+    reached!(bus.drafts.put(&t, &s, id, &ben, &other_tab));
     let mut found = reached!(bus.drafts.list(&t, &s, id));
-    found.sort_by(|a, b| a.person.cmp(&b.person));
+    found.sort_by(|a, b| (&a.person, &a.draft.tab).cmp(&(&b.person, &b.draft.tab)));
     let found: Vec<_> = found.into_iter().map(|d| (d.person, d.draft)).collect();
-    assert_eq!(found, [(ana, draft("Postgres")), (ben, draft("SQLite"))]);
+    let expected = [
+        (ana, draft("Postgres")),
+        (ben.clone(), draft("SQLite")),
+        (ben, other_tab),
+    ];
+    assert_eq!(found, expected);
 }
 
 pub async fn alive(publishing: &Bus, watching: &Bus) {
