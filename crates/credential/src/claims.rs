@@ -47,6 +47,8 @@ pub struct Credential {
     pub groups: Vec<String>,
     /// End of its life, Unix seconds.
     pub expires_at: u64,
+    /// Ids of the credentials it was derived from, the oldest first. Revoking any of them revokes it.
+    pub parents: Vec<String>,
 }
 
 impl Credential {
@@ -89,6 +91,8 @@ pub(crate) struct Claims {
     pub groups: Vec<String>,
     pub iat: u64,
     pub exp: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<String>,
 }
 
 pub(crate) const ISSUER: &str = "askbus";
@@ -103,6 +107,7 @@ impl From<Claims> for Credential {
             profiles: claims.profiles,
             groups: claims.groups,
             expires_at: claims.exp,
+            parents: claims.parents,
         }
     }
 }

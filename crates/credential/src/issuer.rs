@@ -1,7 +1,7 @@
 //! Making keys and credentials.
 
 use crate::claims::{Claims, ISSUER};
-use crate::{CredentialError, Role, private};
+use crate::{Credential, CredentialError, Role, private};
 use askbus_domain::{PersonId, ProfileId, TenantId};
 use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::{
@@ -110,6 +110,41 @@ impl Issuer {
 
     /// Makes a credential without a record, for browser sign-ins.
     pub fn sign(&self, grant: &Grant) -> Result<(String, Issued), CredentialError> {
+        self.sign_until(grant, u64::MAX, Vec::new())
+    }
+
+    /// Makes a credential for one more browser of the bearer of `parent`, without a record. It says
+    /// what `parent` says, lives no longer, and is revoked with it.
+    ///
+    /// # Errors
+    /// [`CredentialError::Expired`] when the life of `parent` is over.
+    pub fn sign_child(
+        &self,
+        parent: &Credential,
+        life: Duration,
+    ) -> Result<(String, Issued), CredentialError> {
+        if parent.expires_at <= unix_seconds() {
+            return Err(CredentialError::Expired);
+        }
+        let grant = Grant {
+            subject: parent.subject.clone(),
+            role: parent.role,
+            tenant: parent.tenant.clone(),
+            profiles: parent.profiles.clone(),
+            groups: parent.groups.clone(),
+            life,
+        };
+        let mut parents = parent.parents.clone();
+        parents.push(parent.id.clone());
+        self.sign_until(&grant, parent.expires_at, parents)
+    }
+
+    fn sign_until(
+        &self,
+        grant: &Grant,
+        latest: u64,
+        parents: Vec<String>,
+    ) -> Result<(String, Issued), CredentialError> {
         let now = unix_seconds();
         let issued = Issued {
             id: uuid::Uuid::new_v4().to_string(),
@@ -118,7 +153,7 @@ impl Issuer {
             tenant: grant.tenant.clone(),
             profiles: grant.profiles.clone(),
             issued_at: now,
-            expires_at: now.saturating_add(grant.life.as_secs()),
+            expires_at: now.saturating_add(grant.life.as_secs()).min(latest),
             revoked: false,
         };
         let claims = Claims {
@@ -131,6 +166,7 @@ impl Issuer {
             groups: grant.groups.clone(),
             iat: now,
             exp: issued.expires_at,
+            parents,
         };
         let token = jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), &claims, &self.key)
             .map_err(|e| CredentialError::file(&self.dir, e))?;
@@ -171,7 +207,7 @@ fn read_or_empty(path: &Path) -> Result<String, CredentialError> {
     }
 }
 
-fn unix_seconds() -> u64 {
+pub(crate) fn unix_seconds() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs())

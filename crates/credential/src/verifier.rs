@@ -2,7 +2,7 @@
 
 use crate::claims::{Claims, ISSUER};
 use crate::deny::DenyList;
-use crate::issuer::PUBLIC_KEY;
+use crate::issuer::{PUBLIC_KEY, unix_seconds};
 use crate::{Credential, CredentialError};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, errors::ErrorKind};
 use sha2::{Digest as _, Sha256};
@@ -66,10 +66,27 @@ impl Verifier {
         if credential.profiles.is_empty() {
             return Err(CredentialError::Invalid);
         }
-        if self.inner.denied.contains(&credential.id) {
+        if self.is_denied(&credential) {
             return Err(CredentialError::Revoked);
         }
         Ok(credential)
+    }
+
+    fn is_denied(&self, credential: &Credential) -> bool {
+        let mut ids = credential.parents.iter().chain([&credential.id]);
+        ids.any(|id| self.inner.denied.contains(id))
+    }
+
+    /// Whether a credential that was verified earlier still holds: its life and the deny list, for
+    /// whoever serves it for longer than one call.
+    pub fn still_holds(&self, credential: &Credential) -> Result<(), CredentialError> {
+        if credential.expires_at <= unix_seconds() {
+            return Err(CredentialError::Expired);
+        }
+        if self.is_denied(credential) {
+            return Err(CredentialError::Revoked);
+        }
+        Ok(())
     }
 
     /// Eight hexadecimal digits that name the key; two services on one machine with different keys

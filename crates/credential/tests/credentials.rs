@@ -102,6 +102,51 @@ fn a_revoked_credential_is_refused_by_a_running_service() {
 }
 
 #[test]
+fn a_child_says_the_same_lives_no_longer_and_is_revoked_with_every_one_it_came_from() {
+    let dir = tempfile::tempdir().unwrap();
+    let issuer = Issuer::open_or_create(dir.path()).unwrap();
+    let verifier = Verifier::open(dir.path()).unwrap();
+    let minute = Duration::from_mins(1);
+    let (token, issued) = issuer.issue(&grant(Role::Person, minute)).unwrap();
+    let parent = verifier.verify(&token).unwrap();
+    let (child, _) = issuer.sign_child(&parent, HOUR).unwrap();
+    let child = verifier.verify(&child).unwrap();
+    assert_eq!(child.expires_at, parent.expires_at);
+    assert_eq!(
+        (
+            &child.subject,
+            child.role,
+            &child.tenant,
+            &child.profiles,
+            &child.groups
+        ),
+        (
+            &parent.subject,
+            parent.role,
+            &parent.tenant,
+            &parent.profiles,
+            &parent.groups
+        )
+    );
+    let (grandchild, _) = issuer.sign_child(&child, HOUR).unwrap();
+    let short = issuer.sign_child(&parent, Duration::from_secs(1)).unwrap();
+    assert!(short.1.expires_at < parent.expires_at, "it may be shorter");
+    assert!(verifier.verify(&grandchild).is_ok());
+    issuer.revoke(&issued.id).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !matches!(verifier.verify(&grandchild), Err(CredentialError::Revoked)) {
+        assert!(Instant::now() < deadline, "it outlived its origin");
+        std::thread::yield_now();
+    }
+    let mut over = parent;
+    over.expires_at = 1;
+    assert!(matches!(
+        issuer.sign_child(&over, HOUR),
+        Err(CredentialError::Expired)
+    ));
+}
+
+#[test]
 fn keys_are_private_and_never_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let (token, _) = Issuer::open_or_create(dir.path())

@@ -6,7 +6,7 @@ use crate::fence;
 use crate::gateway::Gateway;
 use crate::options::SignIn;
 use crate::reply::{Refusal, ok};
-use askbus_credential::{Credential, Grant, Role};
+use askbus_credential::{Credential, CredentialError, Grant, Role};
 use askbus_wire::error::ErrorCode;
 use axum::body::Body;
 use axum::extract::State;
@@ -26,7 +26,15 @@ const MAX_CODES: usize = 256;
 struct Code {
     secret: String,
     until: Instant,
-    grant: Grant,
+    whose: Whose,
+}
+
+/// Whom a code signs in.
+enum Whose {
+    /// The person this gateway was started for.
+    Own(Grant),
+    /// Somebody signed in: nothing wider than their credential, and nothing longer.
+    Bearer(Box<Credential>),
 }
 
 /// Hands out one-time codes and turns them into credentials.
@@ -46,30 +54,23 @@ impl Desk {
     /// A code for the person this gateway was started for.
     pub(crate) fn own_code(&self) -> Option<String> {
         let sign_in = self.sign_in.as_ref()?;
-        Some(self.mint(Grant {
+        Some(self.mint(Whose::Own(Grant {
             subject: sign_in.person.clone(),
             role: Role::Person,
             tenant: sign_in.tenant.clone(),
             profiles: sign_in.profiles.clone(),
             groups: Vec::new(),
             life: sign_in.life,
-        }))
+        })))
     }
 
-    /// A code for one more browser of somebody signed in: their own scope, nothing wider.
+    /// A code for one more browser of somebody signed in.
     fn code_for(&self, credential: &Credential) -> Option<String> {
-        let sign_in = self.sign_in.as_ref()?;
-        Some(self.mint(Grant {
-            subject: credential.subject.clone(),
-            role: credential.role,
-            tenant: credential.tenant.clone(),
-            profiles: credential.profiles.clone(),
-            groups: credential.groups.clone(),
-            life: sign_in.life,
-        }))
+        self.sign_in.as_ref()?;
+        Some(self.mint(Whose::Bearer(Box::new(credential.clone()))))
     }
 
-    fn mint(&self, grant: Grant) -> String {
+    fn mint(&self, whose: Whose) -> String {
         let secret = format!(
             "{:032x}{:032x}",
             rand::random::<u128>(),
@@ -84,13 +85,13 @@ impl Desk {
         codes.push(Code {
             secret: secret.clone(),
             until,
-            grant,
+            whose,
         });
         secret
     }
 
     /// Spends a code. Every code is compared in full, so that time tells nothing.
-    fn spend(&self, given: &str) -> Option<Grant> {
+    fn spend(&self, given: &str) -> Option<Whose> {
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = None;
         for (index, code) in codes.iter().enumerate() {
@@ -99,7 +100,7 @@ impl Desk {
             }
         }
         let code = codes.remove(found?);
-        (code.until > Instant::now()).then_some(code.grant)
+        (code.until > Instant::now()).then_some(code.whose)
     }
 }
 
@@ -118,18 +119,27 @@ pub(crate) async fn by_link(
         .query()
         .and_then(|q| form_field(q.as_bytes(), "code"))
         .unwrap_or_default();
-    let (Some(grant), Some(sign_in)) = (gateway.desk.spend(&code), &gateway.desk.sign_in) else {
+    let stale = || {
         let text = "This link was used before or is too old. Ask for a fresh one: askbus up prints \
                     it, and the panel of a signed-in browser makes one.";
-        return Ok(page(StatusCode::UNAUTHORIZED, None, text));
+        Ok(page(StatusCode::UNAUTHORIZED, None, text))
     };
-    let signed = sign_in.issuer.sign(&grant).map_err(|error| {
-        tracing::error!(%error, "a browser's credential could not be signed");
-        Refusal::new(
-            ErrorCode::Internal,
-            "signing in failed; ask for a fresh link",
-        )
-    })?;
+    let (Some(whose), Some(sign_in)) = (gateway.desk.spend(&code), &gateway.desk.sign_in) else {
+        return stale();
+    };
+    let signed = match &whose {
+        Whose::Own(grant) => sign_in.issuer.sign(grant),
+        Whose::Bearer(parent) => sign_in.issuer.sign_child(parent, sign_in.life),
+    };
+    let (token, issued) = match signed {
+        Ok(signed) => signed,
+        Err(CredentialError::Expired) => return stale(),
+        Err(error) => {
+            tracing::error!(%error, "a browser's credential could not be signed");
+            let message = "signing in failed; ask for a fresh link";
+            return Err(Refusal::new(ErrorCode::Internal, message));
+        }
+    };
     // Not a redirect: after a link from elsewhere a browser would follow it as a cross-site
     // navigation, without a strict cookie. A navigation that this page begins is same-site.
     let mut response = page(
@@ -137,7 +147,8 @@ pub(crate) async fn by_link(
         Some("/"),
         "You are signed in. The panel opens now.",
     );
-    set_cookie(&gateway, &headers, &mut response, &signed.0, grant.life);
+    let life = left(issued.expires_at);
+    set_cookie(&gateway, &headers, &mut response, &token, life);
     Ok(response)
 }
 
@@ -180,11 +191,7 @@ pub(crate) async fn by_credential(
         let message = "only a person's credential signs in a browser; you are not signed in";
         return Err(Refusal::new(ErrorCode::Forbidden, message));
     }
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
-    let life = Duration::from_secs(credential.expires_at.saturating_sub(now));
+    let life = left(credential.expires_at);
     let mut response = if form {
         page(
             StatusCode::OK,
@@ -248,6 +255,15 @@ pub(crate) async fn me(State(gateway): State<Arc<Gateway>>, person: Person) -> R
 pub(crate) fn page_for_strangers() -> Response {
     let text = "Open the sign-in link you were given, or paste your credential.";
     page(StatusCode::UNAUTHORIZED, None, text)
+}
+
+/// How long it is until a moment in Unix seconds.
+fn left(expires_at: u64) -> Duration {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    Duration::from_secs(expires_at.saturating_sub(now))
 }
 
 fn is_https(headers: &HeaderMap) -> bool {

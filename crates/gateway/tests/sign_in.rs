@@ -140,3 +140,35 @@ async fn a_form_without_scripts_signs_in_too() {
     assert_eq!(me(&world, &cookie_of(&response)).await.1["person"], "ann");
     world.end().await;
 }
+
+// contract: D14
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_neither_outlives_its_credential_nor_survives_its_revocation() {
+    let world = World::start().await;
+    // The gateway's own cookies live an hour; this credential ten minutes.
+    let (ann, id) = world.issued(Role::Person, "ann", "local", &["default"]);
+    let (_, object) = world.post("/api/sign-in-link", &ann, json!({})).await;
+    let response = world
+        .http
+        .get(object["url"].as_str().unwrap())
+        .send()
+        .await
+        .unwrap();
+    let set = response.headers()["set-cookie"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let age = set.split("Max-Age=").nth(1).unwrap();
+    let age: u64 = age.split(';').next().unwrap().parse().unwrap();
+    assert!(age <= 600, "{set}");
+    let cookie = cookie_of(&response);
+    let (status, object) = me(&world, &cookie).await;
+    let own = world.get("/api/me", &ann).await.1;
+    assert_eq!((status, &object["expires_at"]), (200, &own["expires_at"]));
+    world.revoke(&id);
+    let denied = async { while me(&world, &cookie).await.0 != 401 {} };
+    tokio::time::timeout(world::BOUND, denied)
+        .await
+        .expect("the cookie is revoked with the credential it came from");
+    world.end().await;
+}

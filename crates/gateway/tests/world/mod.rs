@@ -151,6 +151,21 @@ impl World {
     }
 
     pub fn token(&self, role: Role, who: &str, tenant: &str, profiles: &[&str]) -> String {
+        self.issued(role, who, tenant, profiles).0
+    }
+
+    pub fn revoke(&self, id: &str) {
+        self.issuer.revoke(id).unwrap();
+    }
+
+    /// A token and its id; it lives for ten minutes.
+    pub fn issued(
+        &self,
+        role: Role,
+        who: &str,
+        tenant: &str,
+        profiles: &[&str],
+    ) -> (String, String) {
         let grant = Grant {
             subject: PersonId::new(who).unwrap(),
             role,
@@ -162,7 +177,8 @@ impl World {
             groups: Vec::new(),
             life: Duration::from_mins(10),
         };
-        self.issuer.sign(&grant).unwrap().0
+        let (token, issued) = self.issuer.sign(&grant).unwrap();
+        (token, issued.id)
     }
 
     /// A person of tenant `local`, profile `default`.
