@@ -7,7 +7,7 @@ import { byId, steady, uuid } from './dom.js';
 import { Drafts, readContent } from './drafts.js';
 import { currentLanguage, label, onLanguage, startLanguage, switchLanguage, t } from './i18n.js';
 import { ListView } from './list.js';
-import { settledSentence } from './outcome.js';
+import { readOutcome, settledSentence } from './outcome.js';
 import { Outbox } from './outbox.js';
 import { announce, excerpt, notice, showConnection, showCount } from './page.js';
 import { RecentView, settledNews } from './recent.js';
@@ -104,6 +104,9 @@ function receive(message) {
       holds.delete(id);
       store.held(id, message.actor ?? null);
       break;
+    case 'clarify.asker':
+      store.asker(id, message.disconnected === true);
+      break;
     case 'clarify.resolved':
       if (message.resolved === false) onRefused(id, message);
       else onResolved(id, message);
@@ -125,7 +128,7 @@ function receive(message) {
 
 /** @param {string} id @param {any} message */
 function onResolved(id, message) {
-  const outcome = { resolved_at: clock.now(), ...message };
+  const outcome = readOutcome({ resolved_at: clock.now(), ...message });
   if (!store.resolved(id, outcome)) {
     outbox.drop(id);
     if (announcing) void recent.refresh();
@@ -149,7 +152,7 @@ function onRefused(id, message) {
   }
   delivery.done(id);
   if (verdict === 'late') {
-    store.late(id, submission, message.outcome ?? null);
+    store.late(id, submission, message.outcome ? readOutcome(message.outcome) : null);
     refreshSoon();
   } else if (store.get(id)) store.reopen(id, String(message.error ?? message.reason ?? ''));
   else notice(String(message.error ?? message.reason ?? ''));

@@ -14,6 +14,15 @@ const REASONS = /** @type {const} */ ([
 const SURFACES = /** @type {const} */ (['web', 'terminal', 'http']);
 
 /**
+ * An outcome as a socket tells it. There `reason` has only the words of older clients.
+ * @param {any} outcome
+ * @returns {Outcome}
+ */
+export function readOutcome(outcome) {
+  return { ...outcome, reason: String(outcome.outcome_reason ?? outcome.reason ?? '') };
+}
+
+/**
  * A person's name as this person reads it.
  * @param {Actor|null|undefined} actor
  * @param {string} me

@@ -165,6 +165,14 @@ export class Store {
     this.#listener.changed(entry);
   }
 
+  /** Who asked is gone or back. @param {string} id @param {boolean} disconnected */
+  asker(id, disconnected) {
+    const entry = this.#entries.get(id);
+    if (!entry || entry.outcome !== null || entry.request.disconnected === disconnected) return;
+    entry.request.disconnected = disconnected;
+    this.#listener.changed(entry);
+  }
+
   /** @param {Submission} submission @param {boolean} transmitted */
   sending(submission, transmitted) {
     const entry = this.#entries.get(submission.clarify_id);

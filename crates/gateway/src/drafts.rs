@@ -10,12 +10,17 @@ use askbus_ledger::StoredDraft;
 use askbus_wire::messages::Draft;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// Questions whose drafts are looked up when a socket opens, the newest.
 const MAX_REPLAYED: usize = 200;
+/// Drafts of one question replayed to their author, the newest: one for each tab.
+const MAX_TABS: usize = 8;
 /// Look-ups at once.
 const LOOKUPS: usize = 8;
+/// How long saving may take; whoever waits for it waits for more than this.
+const SAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Whether the person may save a draft now: once a second.
 pub(crate) fn may_save(gateway: &Gateway, person: &Person) -> bool {
@@ -41,20 +46,22 @@ pub(crate) async fn save(
     gateway.feed.tell(person.tenant(), news);
 }
 
-/// Saves a draft, best effort: the surface still has it.
-pub(crate) async fn keep(gateway: &Gateway, person: &Person, card: &Card, draft: &Draft) {
+/// Saves a draft, best effort, and says whether it is saved.
+pub(crate) async fn keep(gateway: &Gateway, person: &Person, card: &Card, draft: &Draft) -> bool {
     let (tenant, who) = (person.tenant(), &person.0.credential.subject);
-    let saved = gateway
-        .bus
-        .drafts
-        .put(tenant, &card.session, card.id(), who, draft)
-        .await;
-    if let Err(error) = saved {
-        tracing::warn!(%error, clarify_id = %card.id(), "a draft was not saved");
+    let drafts = &gateway.bus.drafts;
+    let saving = drafts.put(tenant, &card.session, card.id(), who, draft);
+    match tokio::time::timeout(SAVE_TIMEOUT, saving).await {
+        Ok(Ok(())) => return true,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, clarify_id = %card.id(), "a draft was not saved");
+        }
+        Err(_) => tracing::warn!(clarify_id = %card.id(), "a draft was not saved in time"),
     }
+    false
 }
 
-/// The person's own drafts of these questions.
+/// The person's own drafts of these questions, of each question the newest last.
 pub(crate) async fn own(
     gateway: &Gateway,
     person: &Person,
@@ -64,9 +71,9 @@ pub(crate) async fn own(
     let mut found = Vec::new();
     for card in cards.iter().rev().take(MAX_REPLAYED) {
         if lookups.len() >= LOOKUPS
-            && let Some(Ok(Some(own))) = lookups.join_next().await
+            && let Some(Ok(own)) = lookups.join_next().await
         {
-            found.push(own);
+            found.extend(own);
         }
         let (drafts, person, card) = (
             Arc::clone(&gateway.bus.drafts),
@@ -76,15 +83,16 @@ pub(crate) async fn own(
         lookups.spawn(async move {
             let listed = drafts.list(person.tenant(), &card.session, card.id()).await;
             let who = &person.0.credential.subject;
-            let own = listed
-                .unwrap_or_default()
-                .into_iter()
-                .find(|d| d.person == *who);
-            own.map(|draft| (card, draft))
+            let listed = listed.unwrap_or_default().into_iter();
+            let mut own: Vec<StoredDraft> = listed.filter(|d| d.person == *who).collect();
+            own.sort_by_key(|draft| draft.stored_at);
+            own.drain(..own.len().saturating_sub(MAX_TABS));
+            let own = own.into_iter().map(|draft| (Arc::clone(&card), draft));
+            own.collect::<Vec<_>>()
         });
     }
     while let Some(own) = lookups.join_next().await {
-        found.extend(own.ok().flatten());
+        found.extend(own.unwrap_or_default());
     }
     found
 }

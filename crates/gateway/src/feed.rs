@@ -1,12 +1,13 @@
 //! The gateway's picture of the log: folded by one task, read by every request, and told on to
 //! every open socket in the same order.
 
+use crate::askers;
 use crate::projection::{Card, Change, Projection};
 use askbus_domain::{ClarifyId, PersonId, ProfileId, TenantId};
 use askbus_ledger::{Ledger, Stored};
 use askbus_wire::codec::Decoded;
 use askbus_wire::messages::Draft;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
@@ -41,6 +42,8 @@ impl Viewer {
 pub(crate) enum News {
     /// The log moved.
     Change(Change),
+    /// The asker of a waiting question is gone or back.
+    Asker(Arc<Card>),
     /// Somebody saved a draft.
     Draft {
         card: Arc<Card>,
@@ -252,6 +255,27 @@ impl Feed {
             pending,
             resolved,
             news: tenant.news.subscribe(),
+        }
+    }
+
+    /// Tells the sockets of those who see the waiting questions of these askers.
+    pub(crate) fn askers_changed(&self, changed: &HashSet<askers::Key>) {
+        if changed.is_empty() {
+            return;
+        }
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        let tenants: HashSet<&TenantId> = changed.iter().map(|(tenant, _)| tenant).collect();
+        for (name, tenant) in tenants
+            .into_iter()
+            .filter_map(|t| picture.tenants.get_key_value(t))
+        {
+            for card in tenant.projection.pending() {
+                let asker = (name.clone(), card.clarification.asker_id.clone());
+                if changed.contains(&asker) {
+                    // An error only says that no socket is open.
+                    let _ = tenant.news.send(Arc::new(News::Asker(Arc::clone(card))));
+                }
+            }
         }
     }
 

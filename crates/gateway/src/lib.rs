@@ -3,6 +3,7 @@
 //! the log into a projection of its own, puts what people send into the inbox, and tells them what
 //! became of it.
 
+mod askers;
 mod assets;
 mod body;
 mod caller;

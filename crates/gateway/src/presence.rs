@@ -1,8 +1,9 @@
 //! Who is there: people with an open socket, told to others by heartbeat, and askers, heard of by
 //! theirs.
 
+use crate::askers::{Asker, Askers};
 use crate::gateway::Gateway;
-use askbus_domain::{AskerId, SCHEMA, TenantId};
+use askbus_domain::{Clarification, SCHEMA, TenantId, Timestamp};
 use askbus_wire::messages::{Heartbeat, Lease};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,18 +12,15 @@ use std::time::{Duration, Instant};
 
 /// How often an instance says that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// An asker that nobody named for this long counts as disconnected.
-const MISSING_AFTER: Duration = Duration::from_secs(15);
-/// Askers remembered at most.
-const MAX_ASKERS: usize = 200_000;
+const SERVICE: &str = "gateway";
+/// When this process has not heard itself for this long it hears nobody.
+const SILENCE: Duration = HEARTBEAT.saturating_mul(2);
 
 /// People and askers.
 pub(crate) struct Presence {
     sockets: Mutex<HashMap<TenantId, usize>>,
     next_socket: AtomicU64,
-    askers: Mutex<HashMap<Lease, Instant>>,
-    /// Since when heartbeats are heard without a break.
-    listening: Mutex<Option<Instant>>,
+    askers: Mutex<Askers>,
 }
 
 /// One open socket of a tenant.
@@ -39,7 +37,6 @@ impl Presence {
             sockets: Mutex::default(),
             next_socket: AtomicU64::new(1),
             askers: Mutex::default(),
-            listening: Mutex::default(),
         }
     }
 
@@ -52,39 +49,13 @@ impl Presence {
         sockets.keys().map(lease).collect()
     }
 
-    /// Whether the asker is gone; none while that cannot be told yet.
-    pub(crate) fn disconnected(&self, tenant: &TenantId, asker: &AskerId) -> Option<bool> {
-        let since = (*self
-            .listening
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner))?;
-        let askers = self.askers.lock().unwrap_or_else(PoisonError::into_inner);
-        match askers.get(&Lease::asker(tenant, asker)) {
-            Some(seen) if seen.elapsed() < MISSING_AFTER => Some(false),
-            _ if since.elapsed() < MISSING_AFTER => None,
-            _ => Some(true),
-        }
+    fn askers(&self) -> std::sync::MutexGuard<'_, Askers> {
+        self.askers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hear(&self, heartbeat: Heartbeat) {
-        if heartbeat.leases.is_empty() {
-            return;
-        }
-        let now = Instant::now();
-        let mut askers = self.askers.lock().unwrap_or_else(PoisonError::into_inner);
-        for lease in heartbeat.leases {
-            askers.insert(lease, now);
-        }
-        if askers.len() > MAX_ASKERS {
-            askers.retain(|_, seen| seen.elapsed() < MISSING_AFTER);
-        }
-    }
-
-    fn listens(&self, since: Option<Instant>) {
-        *self
-            .listening
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = since;
+    /// Whether the asker of a question is there. `now` is the log's time.
+    pub(crate) fn asker(&self, tenant: &TenantId, of: &Clarification, now: Timestamp) -> Asker {
+        self.askers().of(tenant, of, now, Instant::now())
     }
 }
 
@@ -122,19 +93,17 @@ impl Drop for Seat {
     }
 }
 
-/// Publishes and hears heartbeats until shutdown.
+/// Publishes and hears heartbeats until shutdown, and tells the sockets whose askers come and go.
 pub(crate) async fn run(gateway: Arc<Gateway>) {
     let mut tick = tokio::time::interval(HEARTBEAT);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut heard = None;
     let mut again = true;
+    let mut own_last = None;
     loop {
         if heard.is_none() && again {
             again = false;
             heard = gateway.bus.alive.watch().await.ok();
-            gateway
-                .presence
-                .listens(heard.as_ref().map(|_| Instant::now()));
         }
         let next = async {
             match &mut heard {
@@ -146,22 +115,34 @@ pub(crate) async fn run(gateway: Arc<Gateway>) {
         tokio::select! {
             () = gateway.shutdown.cancelled() => return,
             heartbeat = next => if let Some(heartbeat) = heartbeat {
-                gateway.presence.hear(heartbeat);
+                let now = Instant::now();
+                if heartbeat.service == SERVICE && heartbeat.instance == gateway.instance {
+                    own_last = Some(now);
+                    gateway.presence.askers().listen(now);
+                }
+                let changed = gateway.presence.askers().hear(&heartbeat, now);
+                gateway.feed.askers_changed(&changed);
             } else {
                 // Again with the next tick, not at once: a closed bus closes every watch at once.
                 heard = None;
                 again = false;
-                gateway.presence.listens(None);
+                gateway.presence.askers().deaf();
             },
             _ = tick.tick() => {
                 again = true;
+                let now = Instant::now();
+                if own_last.is_none_or(|last| now.duration_since(last) > SILENCE) {
+                    gateway.presence.askers().deaf();
+                }
+                let changed = gateway.presence.askers().sweep(now);
+                gateway.feed.askers_changed(&changed);
                 let heartbeat = Heartbeat {
-                    service: "gateway".to_owned(),
+                    service: SERVICE.to_owned(),
                     instance: gateway.instance.clone(),
                     version: gateway.version.clone(),
                     schema: SCHEMA,
-                    leases: Vec::new(),
                     present: gateway.presence.present(),
+                    ..Heartbeat::default()
                 };
                 if let Err(error) = gateway.bus.alive.publish(&heartbeat).await {
                     tracing::debug!(%error, "the heartbeat was not sent");

@@ -64,6 +64,7 @@ struct ListQuery {
 async fn list(
     State(gateway): State<Arc<Gateway>>,
     Reader(viewer): Reader,
+    person: Result<Person, Refusal>,
     Params(query): Params<ListQuery>,
 ) -> Result<Response, Refusal> {
     let invalid = |what: &str| Refusal::new(ErrorCode::InvalidRequest, what);
@@ -82,17 +83,21 @@ async fn list(
     let limit = limit.clamp(1, MAX_LIMIT);
     let (seq, cards) = match query.status.as_deref() {
         None | Some("" | "pending") => gateway.feed.pending(&viewer, wanted, limit),
-        Some("settled") => gateway.feed.settled(&viewer, wanted, limit),
+        Some("settled") => {
+            // What people said is not for every script of the machine (D14).
+            person?;
+            gateway.feed.settled(&viewer, wanted, limit)
+        }
         Some(_) => return Err(invalid("status must be pending or settled")),
     };
     let now = gateway.now();
     let objects: Vec<Value> = cards
         .iter()
         .map(|card| {
-            let gone = gateway
+            let asker = gateway
                 .presence
-                .disconnected(&viewer.tenant, &card.clarification.asker_id);
-            view::clarification(card, now, gone)
+                .asker(&viewer.tenant, &card.clarification, now);
+            view::clarification(card, now, asker)
         })
         .collect();
     Ok(ok(
@@ -107,10 +112,11 @@ async fn one(
 ) -> Result<Response, Refusal> {
     let viewer = person.viewer();
     let card = lookup::find(&gateway, &viewer, &id).await?;
-    let gone = gateway
+    let now = gateway.now();
+    let asker = gateway
         .presence
-        .disconnected(&viewer.tenant, &card.clarification.asker_id);
-    let object = view::clarification(&card, gateway.now(), gone);
+        .asker(&viewer.tenant, &card.clarification, now);
+    let object = view::clarification(&card, now, asker);
     Ok(ok(&json!({"ok": true, "clarification": object})))
 }
 
@@ -183,16 +189,26 @@ fn judged_response(judged: Judged) -> Response {
         Judged::Reply(InboxReply::Held) => ok(&json!({"ok": true, "verdict": "held"})),
         Judged::Reply(InboxReply::Conflict { outcome }) => not_taken("conflict", &outcome),
         Judged::Reply(InboxReply::Late { outcome }) => not_taken("late", &outcome),
-        Judged::Reply(InboxReply::Refused { reason, error }) => {
-            let code = ErrorCode::parse(&reason).unwrap_or(ErrorCode::InvalidAnswer);
-            let status = StatusCode::from_u16(code.http()).unwrap_or(StatusCode::BAD_REQUEST);
-            let error = format!(
-                "{error}; the question still waits and what you wrote is kept as your draft"
-            );
-            let body = json!({"ok": false, "verdict": "refused", "error": error, "reason": reason, "kept": true});
-            respond(status, &body)
-        }
+        Judged::Refused {
+            reason,
+            error,
+            kept,
+        } => refused(&reason, &error, kept),
+        Judged::Reply(InboxReply::Refused { reason, error }) => refused(&reason, &error, false),
     }
+}
+
+fn refused(reason: &str, error: &str, kept: bool) -> Response {
+    let code = ErrorCode::parse(reason).unwrap_or(ErrorCode::InvalidAnswer);
+    let status = StatusCode::from_u16(code.http()).unwrap_or(StatusCode::BAD_REQUEST);
+    let body = json!({
+        "ok": false,
+        "verdict": "refused",
+        "error": error,
+        "reason": reason,
+        "kept": kept,
+    });
+    respond(status, &body)
 }
 
 fn not_taken(verdict: &str, outcome: &Outcome) -> Response {

@@ -118,8 +118,8 @@ struct Socket {
     session: Option<String>,
     seat: Seat,
     sink: SplitSink<WebSocket, Message>,
-    /// Drafts not yet saved, the last of each question.
-    unsaved: HashMap<ClarifyId, (Arc<Card>, Draft)>,
+    /// Drafts not yet saved, the last of each question and tab.
+    unsaved: HashMap<(ClarifyId, String), (Arc<Card>, Draft)>,
     in_flight: FuturesUnordered<BoxFuture<'static, Done>>,
     heard: Instant,
 }
@@ -333,14 +333,15 @@ impl Socket {
     }
 
     async fn note_draft(&mut self, card: Arc<Card>, draft: Draft) -> Step {
-        if self.unsaved.len() >= MAX_DRAFTS && !self.unsaved.contains_key(&card.id()) {
+        let key = (card.id(), draft.tab.clone());
+        if self.unsaved.len() >= MAX_DRAFTS && !self.unsaved.contains_key(&key) {
             let message =
                 "too many drafts at once; this one was not saved; it is still on your screen";
             return self
                 .refuse(WireError::new(ErrorCode::RateLimited, message))
                 .await;
         }
-        self.unsaved.insert(card.id(), (card, draft));
+        self.unsaved.insert(key, (card, draft));
         self.save_drafts().await;
         Ok(())
     }

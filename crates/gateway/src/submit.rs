@@ -4,6 +4,7 @@
 use crate::caller::Person;
 use crate::gateway::Gateway;
 use crate::projection::Card;
+use crate::reply::Refusal;
 use crate::trace::Trace;
 use crate::{drafts, lookup};
 use askbus_domain::{
@@ -116,8 +117,39 @@ fn plain_entry(card: &Card, text: &str) -> Option<AnswerEntry> {
 pub(crate) enum Judged {
     /// It was judged.
     Reply(InboxReply),
+    /// It was judged and not taken.
+    Refused {
+        reason: String,
+        /// For the person, what became of their words included.
+        error: String,
+        /// Whether the words are kept as the person's draft.
+        kept: bool,
+    },
     /// It is stored and not judged yet.
     Unjudged,
+}
+
+/// A message that was not sent.
+#[derive(Debug)]
+pub(crate) struct NotSent {
+    pub error: WireError,
+    /// Whether the words are kept as the person's draft.
+    pub kept: bool,
+}
+
+impl From<NotSent> for Refusal {
+    fn from(not_sent: NotSent) -> Self {
+        Refusal(not_sent.error)
+    }
+}
+
+/// What became of words that did not reach the question.
+fn whereabouts(kept: bool) -> &'static str {
+    if kept {
+        "what you wrote is kept as your draft"
+    } else {
+        "what you wrote is not kept here, keep it where you wrote it"
+    }
 }
 
 /// Sends an answer. The submission goes on when the caller leaves: what a person sent before
@@ -128,18 +160,34 @@ pub(crate) async fn respond(
     card: &Arc<Card>,
     response: Response,
     trace: &Trace,
-) -> Result<Judged, WireError> {
+) -> Result<Judged, NotSent> {
     let draft = Draft {
         tab: response.answer_id.to_string(),
         answers: response.answers.clone(),
         text: response.text.clone(),
     };
-    let judged = send(gateway, person, card, InboxBody::Respond(response), trace).await?;
-    if let Judged::Reply(InboxReply::Refused { .. }) = &judged {
-        // A client that clears its input field must not be the only one to hold these words.
-        drafts::keep(gateway, person, card, &draft).await;
+    // A client that clears its input field must not be the only one to hold words that were not
+    // taken, and must not be told that somebody else does when nobody does.
+    match send(gateway, person, card, InboxBody::Respond(response), trace).await {
+        Ok(Judged::Reply(InboxReply::Refused { reason, error })) => {
+            let kept = drafts::keep(gateway, person, card, &draft).await;
+            let error = format!(
+                "{error}; the question still waits and {}",
+                whereabouts(kept)
+            );
+            Ok(Judged::Refused {
+                reason,
+                error,
+                kept,
+            })
+        }
+        Ok(judged) => Ok(judged),
+        Err(mut error) => {
+            let kept = drafts::keep(gateway, person, card, &draft).await;
+            error.message = format!("{}; {}", error.message, whereabouts(kept));
+            Err(NotSent { error, kept })
+        }
     }
-    Ok(judged)
 }
 
 /// Stops the countdown.
@@ -149,12 +197,20 @@ pub(crate) async fn hold(
     card: &Arc<Card>,
     surface: Surface,
     trace: &Trace,
-) -> Result<Judged, WireError> {
+) -> Result<Judged, NotSent> {
     let actor = Actor {
         person: person.0.credential.subject.clone(),
         surface,
     };
-    send(gateway, person, card, InboxBody::Hold { actor }, trace).await
+    match send(gateway, person, card, InboxBody::Hold { actor }, trace).await {
+        Ok(Judged::Reply(InboxReply::Refused { reason, error })) => Ok(Judged::Refused {
+            reason,
+            error: format!("{error}; the question still waits"),
+            kept: false,
+        }),
+        Ok(judged) => Ok(judged),
+        Err(error) => Err(NotSent { error, kept: false }),
+    }
 }
 
 async fn send(
@@ -191,7 +247,7 @@ async fn send(
         }
     });
     sending.await.unwrap_or_else(|_| {
-        let message = "whether it was sent is not known; it is kept here, send it again";
+        let message = "whether it was sent is not known; sending it again is safe";
         Err(WireError::new(ErrorCode::Internal, message))
     })
 }
@@ -199,17 +255,16 @@ async fn send(
 fn not_sent(error: LedgerError) -> WireError {
     match error {
         LedgerError::TooLarge(what) => {
-            let message = format!("{what}; it was not sent and is kept here; shorten it");
+            let message = format!("{what}; it was not sent, shorten it");
             WireError::new(ErrorCode::TooLarge, message)
         }
         LedgerError::Full => {
-            let message = "the inbox is full; it was not sent and is kept here; try again later";
+            let message = "the inbox is full; it was not sent, try again later";
             WireError::new(ErrorCode::Full, message)
         }
         LedgerError::Unavailable(_) | LedgerError::Misconfigured(_) => {
             tracing::warn!(%error, "an answer could not be stored");
-            let message =
-                "the inbox cannot be reached; it was not sent and is kept here; try again";
+            let message = "the inbox cannot be reached; it was not sent, try again";
             WireError::new(ErrorCode::Unavailable, message)
         }
     }

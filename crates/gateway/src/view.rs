@@ -1,5 +1,6 @@
 //! A card as JSON: for the HTTP routes and, in E9's words, for sockets.
 
+use crate::askers::Asker;
 use crate::projection::Card;
 use crate::reply::outcome_fields;
 use askbus_domain::{Outcome, Timestamp};
@@ -12,9 +13,8 @@ fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The object of `GET /api/clarifications`. `disconnected` is whether the asker is gone, when that
-/// is known.
-pub(crate) fn clarification(card: &Card, now: Timestamp, disconnected: Option<bool>) -> Value {
+/// The object of `GET /api/clarifications`.
+pub(crate) fn clarification(card: &Card, now: Timestamp, asker: Asker) -> Value {
     let c = &card.clarification;
     let held = c.held_by.is_some();
     let late: Vec<Value> = card
@@ -48,7 +48,7 @@ pub(crate) fn clarification(card: &Card, now: Timestamp, disconnected: Option<bo
         "held_by": c.held_by,
         "status": if c.is_pending() { "pending" } else { "settled" },
         "late": late,
-        "disconnected": disconnected.filter(|_| c.is_pending()),
+        "disconnected": asker.disconnected.filter(|_| c.is_pending()),
     }));
     match &c.outcome {
         Some(outcome) => object.extend(outcome_fields(outcome)),
@@ -62,7 +62,7 @@ pub(crate) fn clarification(card: &Card, now: Timestamp, disconnected: Option<bo
 
 /// `clarify.requested` (E9, E12). The two timeouts are E9's own: until the question settles by
 /// itself, hold considered, for clients that know nothing of holds.
-pub(crate) fn requested(card: &Card, now: Timestamp, disconnected: Option<bool>) -> Value {
+pub(crate) fn requested(card: &Card, now: Timestamp, asker: Asker) -> Value {
     let c = &card.clarification;
     let held = c.held_by.is_some();
     let first = c.questions.first();
@@ -87,7 +87,8 @@ pub(crate) fn requested(card: &Card, now: Timestamp, disconnected: Option<bool>)
         "asker": c.asker,
         "dialect": c.dialect,
         "profile": card.profile,
-        "disconnected": disconnected,
+        "disconnected": asker.disconnected,
+        "kept_until": asker.kept_until.map(Timestamp::unix_millis),
         "server_now": now.unix_millis(),
     })
 }
@@ -102,8 +103,29 @@ pub(crate) fn resolved(card: &Card, seq: u64, outcome: &Outcome) -> Value {
         "clarify_id": card.id(),
         "resolved": true,
     }));
-    object.extend(outcome_fields(outcome));
+    object.extend(spoken_outcome(outcome));
     object.into()
+}
+
+/// How a clarification ended, as objects of a socket tell it: `reason` in the words of E9, which its
+/// clients know, and `outcome_reason` in our own.
+pub(crate) fn spoken_outcome(outcome: &Outcome) -> Map<String, Value> {
+    let mut fields = outcome_fields(outcome);
+    fields.insert("reason".to_owned(), outcome.reason.studio_word().into());
+    fields.insert("outcome_reason".to_owned(), json!(outcome.reason));
+    fields
+}
+
+/// `clarify.asker`: the asker of a waiting question is gone or back.
+pub(crate) fn asker(card: &Card, now: Timestamp, asker: Asker) -> Value {
+    json!({
+        "event": "clarify.asker",
+        "session_id": card.session,
+        "clarify_id": card.id(),
+        "disconnected": asker.disconnected,
+        "kept_until": asker.kept_until.map(Timestamp::unix_millis),
+        "server_now": now.unix_millis(),
+    })
 }
 
 /// `clarify.held`.

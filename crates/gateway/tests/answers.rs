@@ -147,11 +147,45 @@ async fn refused_answers_leave_the_question_open_and_the_words_kept() {
         SessionId::new("s").unwrap(),
     );
     let drafts = world.bus.drafts.list(&tenant, &session, id).await.unwrap();
-    assert_eq!(drafts.len(), 1);
+    assert_eq!(drafts.len(), 3, "each of the three that were judged");
     let (status, object) = world.post(&path(id), &ann, json!({"answers": []})).await;
     assert_eq!(
         (status, &object["reason"]),
         (200, &json!("dismissed")),
+        "{object}"
+    );
+    world.end().await;
+}
+
+// contract: E10
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_answer_may_be_corrected_under_its_own_id() {
+    let world = World::start().await;
+    let id = world.ask("s", Dialect::Ask, choice()).await;
+    let ann = world.person("ann");
+    let wrong = json!({"answer_id": "A1", "answers": [{"option_ids": ["o9"]}]});
+    for _ in 0..2 {
+        let (status, object) = world.post(&path(id), &ann, wrong.clone()).await;
+        assert_eq!((status, &object["kept"]), (400, &json!(true)), "{object}");
+    }
+    let right = json!({"answer_id": "A1", "answers": [{"option_ids": ["o1"]}]});
+    for _ in 0..2 {
+        let (status, object) = world.post(&path(id), &ann, right.clone()).await;
+        assert_eq!(
+            (status, &object["answers"][0]["options"][0]["id"]),
+            (200, &json!("o1")),
+            "{object}"
+        );
+    }
+    // An answer may be called what it likes.
+    let id = world.ask("t", Dialect::Ask, choice()).await;
+    let hold = format!("/api/clarifications/{id}/hold");
+    assert_eq!(world.post(&hold, &ann, json!({})).await.0, 200);
+    let named = json!({"answer_id": "hold", "answers": [{"option_ids": ["o2"]}]});
+    let (status, object) = world.post(&path(id), &ann, named).await;
+    assert_eq!(
+        (status, &object["verdict"]),
+        (200, &json!("settled")),
         "{object}"
     );
     world.end().await;
@@ -325,9 +359,29 @@ async fn an_unreachable_inbox_says_that_nothing_was_sent() {
     let body = json!({"answers": [{"text": "lost?"}]});
     let (status, object) = world.post(&path(id), &world.person("ann"), body).await;
     assert_eq!((status, &object["reason"]), (503, &json!("UNAVAILABLE")));
-    assert!(
-        object["error"].as_str().unwrap().contains("not sent"),
-        "{object}"
+    let error = object["error"].as_str().unwrap();
+    assert!(error.contains("not sent"), "{object}");
+    // The drafts of this bus can be reached, so that much is true.
+    assert!(error.contains("kept as your draft"), "{object}");
+    let (tenant, session) = (
+        TenantId::new("local").unwrap(),
+        SessionId::new("s").unwrap(),
     );
+    let drafts = world.bus.drafts.list(&tenant, &session, id).await.unwrap();
+    assert_eq!(drafts[0].draft.answers[0].text.as_deref(), Some("lost?"));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_to_keep_is_not_said_to_be_kept() {
+    let world = World::start().await;
+    let id = world.ask("s", Dialect::Ask, choice()).await;
+    // Within a request, and too large for the log.
+    let body = json!({"answers": [{"text": "x".repeat(950_000)}]});
+    let (status, object) = world.post(&path(id), &world.person("ann"), body).await;
+    assert_eq!((status, &object["reason"]), (413, &json!("TOO_LARGE")));
+    let error = object["error"].as_str().unwrap();
+    assert!(error.contains("not sent"), "{object}");
+    assert!(error.contains("not kept"), "{object}");
     world.end().await;
 }

@@ -110,6 +110,7 @@ async fn a_script_of_this_machine_may_look_and_nothing_else() {
         assert_eq!(status(&world, "GET", path, &elsewhere).await, 401, "{path}");
     }
     for (method, path) in [
+        ("GET", "/api/clarifications?status=settled".to_owned()),
         ("GET", "/api/me".to_owned()),
         ("GET", format!("/api/clarifications/{id}")),
         ("POST", format!("/api/clarifications/{id}/answer")),

@@ -68,3 +68,60 @@ async fn an_open_socket_counts_as_presence_and_an_asker_that_is_named_as_connect
     drop(socket);
     world.end().await;
 }
+
+fn beat(names: &[&str], part: u32, parts: u32) -> Heartbeat {
+    let tenant = TenantId::new("local").unwrap();
+    let lease = |name: &&str| Lease::asker(&tenant, &AskerId::new(*name).unwrap());
+    Heartbeat {
+        service: "session-binding".into(),
+        instance: "one".into(),
+        leases: names.iter().map(lease).collect(),
+        part,
+        parts,
+        ..Heartbeat::default()
+    }
+}
+
+// contract: E11
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_card_hears_at_once_that_its_asker_is_gone_and_that_it_is_back() {
+    let world = World::start().await;
+    let ann = world.person("ann");
+    let mut heard = world.bus.alive.watch().await.unwrap();
+    // Nobody was heard of yet: that is no reason to call anybody gone.
+    let id = world.ask("s", Dialect::Ask, json!({"question": "q"})).await;
+    let mut socket = world.socket("/ws", &ann).await;
+    let replay = socket.replay().await;
+    assert_eq!(replay[1]["disconnected"], json!(null), "{replay:?}");
+    // The gateway hears itself: it may judge from now on.
+    let own = async { while heard.recv().await.unwrap().service != "gateway" {} };
+    tokio::time::timeout(BOUND, own).await.unwrap();
+    let publish = |heartbeat: Heartbeat| {
+        let bus = world.bus.clone();
+        async move { bus.alive.publish(&heartbeat).await.unwrap() }
+    };
+    publish(beat(&["asker", "other"], 0, 1)).await;
+    // Half of what is said does not mean that the rest is gone.
+    publish(beat(&["other"], 0, 2)).await;
+    publish(beat(&["asker"], 1, 2)).await;
+    publish(beat(&["other"], 0, 1)).await;
+    let gone = socket.until(|o| o["event"] == "clarify.asker").await;
+    assert_eq!(
+        (&gone["clarify_id"], &gone["disconnected"]),
+        (&json!(id), &json!(true)),
+        "{gone}"
+    );
+    let left = gone["kept_until"].as_i64().unwrap() - gone["server_now"].as_i64().unwrap();
+    assert!((10_000..=15_000).contains(&left), "its lease: {gone}");
+    let late = world.socket("/ws", &ann).await.replay().await;
+    assert_eq!(late[1]["disconnected"], true, "{late:?}");
+    publish(beat(&["asker"], 0, 1)).await;
+    let back = socket.until(|o| o["event"] == "clarify.asker").await;
+    assert_eq!(
+        (&back["disconnected"], &back["kept_until"]),
+        (&json!(false), &json!(null)),
+        "{back}"
+    );
+    drop(socket);
+    world.end().await;
+}

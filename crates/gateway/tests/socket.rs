@@ -224,7 +224,10 @@ async fn a_late_answer_is_stale_and_names_the_winner() {
     bob.send(json!({"event": "clarify.respond", "session_id": "zz", "clarify_id": id}))
         .await;
     let reply = bob.until(|o| o["reason"] == "UNKNOWN_CLARIFICATION").await;
-    assert_eq!(reply["resolved"], false);
+    assert_eq!(
+        (&reply["resolved"], &reply["kept"]),
+        (&json!(false), &json!(false))
+    );
     drop((ann, bob));
     world.end().await;
 }
@@ -264,6 +267,96 @@ async fn broken_frames_do_not_end_the_connection() {
     }
     socket.send_text(&"x".repeat(300 * 1024)).await;
     assert_eq!(socket.next().await, Err(Some(1009)));
+    world.end().await;
+}
+
+// contract: E9
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_is_told_in_the_words_of_e9_with_ours_beside_them() {
+    let world = World::start().await;
+    let ann = world.person("ann");
+    let mut plain = world.socket("/ws?dialect=interaction", &ann).await;
+    for (action, spoken, own) in [
+        ("ask_back", "response", "ask_back"),
+        ("skip", "dismissed", "skipped"),
+        ("dismiss", "dismissed", "dismissed"),
+    ] {
+        let id = world
+            .ask(action, Dialect::Ask, json!({"question": "q"}))
+            .await;
+        let mut socket = world.socket("/ws", &ann).await;
+        socket.replay().await;
+        let frame =
+            json!({"event": "clarify.respond", "clarify_id": id, "action": action, "text": "why?"});
+        socket.send(frame.clone()).await;
+        let mut seen = 0;
+        while seen < 2 {
+            // Its author's, and everybody's.
+            let heard = socket.until(is("clarify.resolved")).await;
+            assert_eq!(
+                (&heard["reason"], &heard["outcome_reason"]),
+                (&json!(spoken), &json!(own)),
+                "{heard}"
+            );
+            seen += 1;
+        }
+        let bob = world.person("bob");
+        let mut late = world.socket("/ws", &bob).await;
+        late.replay().await;
+        late.send(json!({"event": "clarify.respond", "clarify_id": id, "response": "me"}))
+            .await;
+        let stale = late.until(is("clarify.resolved")).await;
+        assert_eq!(
+            (
+                &stale["reason"],
+                &stale["outcome_reason"],
+                &stale["outcome"]["outcome_reason"]
+            ),
+            (&json!(spoken), &json!(own), &json!(own)),
+            "{stale}"
+        );
+        let resolved = plain.until(|o| o["type"] == "clarify_resolved").await;
+        assert_eq!(resolved["reason"], spoken, "{resolved}");
+        let (_, object) = world.get(&format!("/api/clarifications/{id}"), &ann).await;
+        assert_eq!(object["clarification"]["reason"], own);
+    }
+    world.end().await;
+}
+
+// contract: D4
+#[tokio::test(flavor = "multi_thread")]
+async fn two_tabs_do_not_overwrite_each_other() {
+    let world = World::start().await;
+    let id = world.ask("s", Dialect::Ask, json!({"question": "q"})).await;
+    let ann = world.person("ann");
+    let mut socket = world.socket("/ws", &ann).await;
+    socket.replay().await;
+    for (tab, text) in [("t1", "first"), ("t2", "second")] {
+        let frame = json!({"event": "clarify.draft", "clarify_id": id, "tab": tab, "answers": [{"text": text}]});
+        socket.send(frame).await;
+    }
+    drop(socket);
+    // Saved once a second, and when the socket closes: asked again until both are there.
+    let both = async {
+        loop {
+            let replay = world.socket("/ws", &ann).await.replay().await;
+            let drafts = replay.iter().filter(|o| is("clarify.draft")(o));
+            let texts: Vec<_> = drafts
+                .map(|o| (o["tab"].clone(), o["answers"][0]["text"].clone()))
+                .collect();
+            if texts.len() == 2 {
+                return texts;
+            }
+        }
+    };
+    let texts = tokio::time::timeout(world::BOUND, both).await.unwrap();
+    assert_eq!(
+        texts,
+        [
+            (json!("t1"), json!("first")),
+            (json!("t2"), json!("second"))
+        ]
+    );
     world.end().await;
 }
 

@@ -168,6 +168,8 @@ pub(crate) async fn publish(core: Arc<Core>, stop: CancellationToken) {
             () = core.leases.changed.notified() => {}
         }
         let mut names = core.leases.names();
+        let parts = names.len().div_ceil(NAMES_PER_HEARTBEAT).max(1);
+        let mut part = 0;
         loop {
             let rest = names.split_off(names.len().min(NAMES_PER_HEARTBEAT));
             let heartbeat = Heartbeat {
@@ -177,7 +179,10 @@ pub(crate) async fn publish(core: Arc<Core>, stop: CancellationToken) {
                 schema: SCHEMA,
                 leases: names,
                 present: Vec::new(),
+                part,
+                parts: u32::try_from(parts).unwrap_or(u32::MAX),
             };
+            part += 1;
             if let Err(error) = core.bus.alive.publish(&heartbeat).await {
                 tracing::debug!(%error, "heartbeat not sent");
             }

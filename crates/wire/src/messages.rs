@@ -110,6 +110,12 @@ pub struct Heartbeat {
     /// Sessions with a person present, per tenant.
     #[serde(default)]
     pub present: Vec<Lease>,
+    /// Which part of what it says this is, from 0: many names go out in several messages.
+    #[serde(default)]
+    pub part: u32,
+    /// In how many parts it says this; 0 counts as 1.
+    #[serde(default)]
+    pub parts: u32,
 }
 
 /// A name within a tenant.

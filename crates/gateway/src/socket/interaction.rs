@@ -35,7 +35,7 @@ pub(super) fn resolved(card: &Card, outcome: &Outcome) -> Option<Value> {
             "type": "clarify_resolved",
             "sessionId": card.session,
             "requestId": card.id(),
-            "reason": outcome.reason,
+            "reason": outcome.reason.studio_word(),
         })
     })
 }
@@ -114,7 +114,7 @@ impl Socket {
                 )]
             };
             match judged {
-                Err(e) => vec![error(&e, Some(session), Some(&id), false)],
+                Err(e) => vec![error(&e.error, Some(session), Some(&id), false)],
                 Ok(judged) => {
                     let over = is_over(&judged);
                     match judged {
@@ -127,10 +127,11 @@ impl Socket {
                         Judged::Reply(
                             InboxReply::Conflict { outcome } | InboxReply::Late { outcome },
                         ) => refused(ErrorCode::UnknownClarification, explain(&outcome), over),
-                        Judged::Reply(InboxReply::Refused { reason, error }) => {
+                        Judged::Refused { reason, error, .. }
+                        | Judged::Reply(InboxReply::Refused { reason, error }) => {
                             let code =
                                 ErrorCode::parse(&reason).unwrap_or(ErrorCode::InvalidAnswer);
-                            refused(code, format!("{error}; the question still waits"), false)
+                            refused(code, error, false)
                         }
                     }
                 }

@@ -5,14 +5,17 @@ use crate::caller::Person;
 use crate::gateway::Gateway;
 use crate::lookup;
 use crate::projection::Card;
-use crate::reply::outcome_fields;
-use crate::submit::{self, Judged, Sent, explain};
-use askbus_domain::{Actor, AnswerEntry, Surface};
+use crate::submit::{self, Judged, NotSent, Sent, explain};
+use crate::view::spoken_outcome;
+use askbus_domain::{Actor, AnswerEntry, Outcome, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{Draft, InboxReply};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+
+/// A longer name of a tab is cut.
+const MAX_TAB: usize = 64;
 
 /// The first object: where the log stands and who is signed in.
 pub(super) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
@@ -98,16 +101,10 @@ impl Socket {
                     &id,
                     named.as_deref(),
                     &unknown,
-                    false,
                 )));
             }
             Err(error) => {
-                return Err(Refused::Reply(not_resolved(
-                    &id,
-                    named.as_deref(),
-                    &error,
-                    false,
-                )));
+                return Err(Refused::Reply(not_resolved(&id, named.as_deref(), &error)));
             }
         };
         match event.as_str() {
@@ -117,7 +114,7 @@ impl Socket {
                 let draft: DraftFrame = serde_json::from_value(object)
                     .map_err(|_| malformed("a draft has tab, answers and text"))?;
                 let draft = Draft {
-                    tab: draft.tab.chars().take(100).collect(),
+                    tab: draft.tab.chars().take(MAX_TAB).collect(),
                     answers: draft.answers,
                     text: draft.text,
                 };
@@ -143,17 +140,12 @@ impl Socket {
         let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
         let trace = self.trace.clone();
         // The draft is what was just sent; saving it after the answer would bring it back.
-        self.unsaved.remove(&card.id());
+        self.unsaved.retain(|(id, _), _| *id != card.id());
         let work = async move {
             let judged = submit::respond(&gateway, &person, &card, response, &trace).await;
             let mut reply = match judged {
                 Ok(judged) => verdict(&card, judged),
-                Err(error) => not_resolved(
-                    &card.id().to_string(),
-                    Some(card.session.as_str()),
-                    &error,
-                    false,
-                ),
+                Err(not_sent) => unsent(&card, &not_sent),
             };
             if let Value::Object(fields) = &mut reply {
                 fields.insert("answer_id".to_owned(), json!(answer_id));
@@ -173,14 +165,7 @@ impl Socket {
                 // Everybody hears of the hold from the log, its author too.
                 Ok(Judged::Unjudged | Judged::Reply(InboxReply::Held)) => Vec::new(),
                 Ok(judged) => vec![verdict(&card, judged)],
-                Err(error) => {
-                    vec![not_resolved(
-                        &card.id().to_string(),
-                        Some(card.session.as_str()),
-                        &error,
-                        false,
-                    )]
-                }
+                Err(not_sent) => vec![unsent(&card, &not_sent)],
             }
         };
         Ok(self.begin(Box::pin(work))?)
@@ -203,19 +188,26 @@ impl From<WireError> for Refused {
     }
 }
 
-/// `clarify.resolved` with `resolved:false`, to the author alone.
-fn not_resolved(id: &str, session: Option<&str>, error: &WireError, stale: bool) -> Value {
-    let mut object = json!({
+/// `clarify.resolved` with `resolved:false`, to the author alone, about a question that was not
+/// found: nothing of what was sent is kept.
+fn not_resolved(id: &str, session: Option<&str>, error: &WireError) -> Value {
+    json!({
         "event": "clarify.resolved",
         "session_id": session,
         "clarify_id": id,
         "resolved": false,
         "error": error.message,
         "reason": error.code.as_str(),
-        "kept": true,
-    });
-    if stale && let Value::Object(fields) = &mut object {
-        fields.insert("stale".to_owned(), true.into());
+        "kept": false,
+    })
+}
+
+/// The same about what could not be sent.
+fn unsent(card: &Card, not_sent: &NotSent) -> Value {
+    let id = card.id().to_string();
+    let mut object = not_resolved(&id, Some(card.session.as_str()), &not_sent.error);
+    if let Value::Object(fields) = &mut object {
+        fields.insert("kept".to_owned(), not_sent.kept.into());
     }
     object
 }
@@ -232,31 +224,40 @@ fn verdict(card: &Card, judged: Judged) -> Value {
             json!({"event": "clarify.sent", "session_id": session, "clarify_id": id})
         }
         Judged::Reply(InboxReply::Settled { outcome }) => {
-            object.extend(outcome_fields(&outcome));
+            object.extend(spoken_outcome(&outcome));
             json!({"event": "clarify.resolved", "session_id": session, "clarify_id": id,
                 "resolved": true, "verdict": "settled"})
         }
-        Judged::Reply(InboxReply::Conflict { outcome }) => json!({
-            "event": "clarify.resolved", "session_id": session, "clarify_id": id,
-            "resolved": false, "verdict": "conflict", "error": explain(&outcome),
-            "reason": outcome.reason, "decided_by": outcome.decided_by(), "actor": outcome.actor,
-            "outcome": outcome_fields(&outcome), "kept": true,
-        }),
-        Judged::Reply(InboxReply::Late { outcome }) => json!({
-            "event": "clarify.resolved", "session_id": session, "clarify_id": id,
-            "resolved": false, "verdict": "late", "error": explain(&outcome),
-            "reason": outcome.reason, "decided_by": outcome.decided_by(), "actor": outcome.actor,
-            "outcome": outcome_fields(&outcome), "kept": true,
-        }),
-        Judged::Reply(InboxReply::Refused { reason, error }) => json!({
-            "event": "clarify.resolved", "session_id": session, "clarify_id": id,
-            "resolved": false, "verdict": "refused",
-            "error": format!("{error}; the question still waits and what you wrote is kept as your draft"),
-            "reason": reason, "kept": true,
-        }),
+        Judged::Reply(InboxReply::Conflict { outcome }) => over(card, "conflict", &outcome),
+        Judged::Reply(InboxReply::Late { outcome }) => over(card, "late", &outcome),
+        Judged::Refused {
+            reason,
+            error,
+            kept,
+        } => refused(card, &reason, &error, kept),
+        Judged::Reply(InboxReply::Refused { reason, error }) => {
+            refused(card, &reason, &error, false)
+        }
     };
     if let Value::Object(fields) = extra {
         object.extend(fields);
     }
     object.into()
+}
+
+fn over(card: &Card, verdict: &str, outcome: &Outcome) -> Value {
+    json!({
+        "event": "clarify.resolved", "session_id": card.session, "clarify_id": card.id(),
+        "resolved": false, "verdict": verdict, "error": explain(outcome),
+        "reason": outcome.reason.studio_word(), "outcome_reason": outcome.reason,
+        "decided_by": outcome.decided_by(), "actor": outcome.actor,
+        "outcome": spoken_outcome(outcome), "kept": true,
+    })
+}
+
+fn refused(card: &Card, reason: &str, error: &str, kept: bool) -> Value {
+    json!({
+        "event": "clarify.resolved", "session_id": card.session, "clarify_id": card.id(),
+        "resolved": false, "verdict": "refused", "error": error, "reason": reason, "kept": kept,
+    })
 }

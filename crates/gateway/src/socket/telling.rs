@@ -1,9 +1,11 @@
 //! What a socket says: the replay, and news as they come.
 
 use super::{Socket, Speech, Step, interaction, studio};
+use crate::askers::Asker;
 use crate::feed::{News, Snapshot};
 use crate::projection::{Card, Change, ChangeKind as Kind};
 use crate::{drafts, view};
+use askbus_domain::Timestamp;
 use serde_json::Value;
 
 impl Socket {
@@ -43,15 +45,19 @@ impl Socket {
     }
 
     fn requested(&self, card: &Card) -> Option<Value> {
-        let asker = &card.clarification.asker_id;
-        let gone = self
-            .gateway
-            .presence
-            .disconnected(self.person.tenant(), asker);
         match self.speech {
-            Speech::Studio => Some(view::requested(card, self.gateway.now(), gone)),
+            Speech::Studio => {
+                let (now, asker) = self.asker(card);
+                Some(view::requested(card, now, asker))
+            }
             Speech::Interaction => interaction::request(card),
         }
+    }
+
+    fn asker(&self, card: &Card) -> (Timestamp, Asker) {
+        let (now, presence) = (self.gateway.now(), &self.gateway.presence);
+        let asker = presence.asker(self.person.tenant(), &card.clarification, now);
+        (now, asker)
     }
 
     fn resolved(&self, card: &Card, seq: u64) -> Option<Value> {
@@ -64,12 +70,17 @@ impl Socket {
 
     pub(super) async fn tell(&mut self, news: &News) -> Step {
         let object = match news {
-            News::Change(Change { card, .. }) | News::Draft { card, .. }
+            News::Change(Change { card, .. }) | News::Draft { card, .. } | News::Asker(card)
                 if !self.person.viewer().sees(card) || !self.wants(card) =>
             {
                 None
             }
             News::Change(change) => self.change(change),
+            News::Asker(_) if self.speech == Speech::Interaction => None,
+            News::Asker(card) => {
+                let (now, asker) = self.asker(card);
+                Some(view::asker(card, now, asker))
+            }
             News::Draft { socket, .. } if *socket == self.seat.number => None,
             News::Draft { .. } if self.speech == Speech::Interaction => None,
             News::Draft {
