@@ -1,8 +1,8 @@
 //! The main path: an agent asks over MCP, a person answers in a browser.
 
-use crate::support::{BINARY, one_question};
+use crate::support::{BINARY, asked, id, one_question};
 use anyhow::Result;
-use askbus_testkit::{AskbusUp, Browser, McpPython, within, workspace};
+use askbus_testkit::{AskbusUp, Browser, McpPython, McpStdio, within, workspace};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -175,4 +175,37 @@ async fn a_reload_loses_neither_the_question_nor_what_was_written() -> Result<()
     assert_eq!(outcome["answers"][0]["text"], "Heron", "{outcome}");
     second.find("[data-clarify-id][data-state=settled]").await?;
     Ok(())
+}
+
+// contract: E11
+#[tokio::test]
+async fn a_card_says_that_its_agent_is_gone_while_its_lease_lasts() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut client = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    client
+        .call(1, "ask_user", one_question("Still there?", &[]))
+        .await?;
+    let shown = asked(&person, "Still there?").await?;
+    let mut socket = person.socket().await?;
+    let browser = Browser::open(1100, 960).await?;
+    let link = person.post("/api/sign-in-link", &json!({})).await?;
+    browser
+        .goto(link.body["url"].as_str().unwrap_or_default())
+        .await?;
+    browser
+        .find(".card[data-state=waiting] .gone[hidden]")
+        .await?;
+    client.process.kill9().await?;
+    let told = socket.find(|m| m["event"] == "clarify.asker").await?;
+    assert_eq!(
+        (&told["clarify_id"], &told["disconnected"]),
+        (&json!(id(&shown)), &json!(true)),
+        "{told}"
+    );
+    browser
+        .find(".card[data-state=waiting] .gone:not([hidden])")
+        .await?;
+    assert!(browser.text().await.contains("Agent disconnected"));
+    browser.close().await
 }
