@@ -171,6 +171,7 @@ pub(crate) async fn session_binding(
         .map_or(askbus_session_binding::Options::REMOTE_LEASE, Millis);
     let options = askbus_session_binding::Options {
         bus,
+        clock: askbus_session_binding::Clock::system(),
         verifier,
         listen: listen.clone(),
         tenants,

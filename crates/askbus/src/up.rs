@@ -41,6 +41,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     let binding = askbus_session_binding::start(
         askbus_session_binding::Options {
             bus: bus.clone(),
+            clock: askbus_session_binding::Clock::system(),
             verifier: verifier.clone(),
             listen: Listen::Socket(home.socket()),
             tenants: Tenants::default(),

@@ -72,6 +72,14 @@ impl Session {
         self.check_invariants();
     }
 
+    /// Drops what a turn that is over asked; the turn itself stays. While a turn is active this
+    /// does nothing.
+    pub fn forget_clarifications(&mut self) {
+        if self.active_turn().is_none() {
+            self.clarifications.clear();
+        }
+    }
+
     /// Marks that the log holds something this build cannot read.
     pub fn mark_unreadable(&mut self) {
         self.unreadable = true;

@@ -7,6 +7,7 @@ use askbus_wire::{convert, proto};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 /// What an attachment's stream carries.
@@ -19,6 +20,20 @@ struct Stream {
     /// An asker id is the caller's own choice; what it hears is bounded by its credential.
     profiles: Vec<ProfileId>,
     sender: mpsc::Sender<AttachItem>,
+    /// Cancelled when the stream has to end. Whoever serves it holds a sender too, so that dropping
+    /// this one would leave it open and deaf.
+    end: CancellationToken,
+}
+
+impl Stream {
+    /// Sends, or ends the stream of a reader that fell behind; false if it ended.
+    fn tell(&self, event: proto::AttachEvent) -> bool {
+        let told = self.sender.try_send(Ok(event)).is_ok();
+        if !told {
+            self.end.cancel();
+        }
+        told
+    }
 }
 
 type Streams = HashMap<(TenantId, AskerId), Vec<Stream>>;
@@ -30,12 +45,14 @@ pub(crate) struct Attachments {
 }
 
 impl Attachments {
+    /// Registers a stream. Whoever serves it ends it when the token is cancelled.
     pub(crate) fn add(
         &self,
         credential: &Credential,
         asker: AskerId,
         sender: mpsc::Sender<AttachItem>,
-    ) {
+    ) -> CancellationToken {
+        let end = CancellationToken::new();
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (credential.tenant.clone(), asker);
         let list = streams.entry(key).or_default();
@@ -43,7 +60,9 @@ impl Attachments {
         list.push(Stream {
             profiles: credential.profiles.clone(),
             sender,
+            end: end.clone(),
         });
+        end
     }
 
     /// Forgets streams that are closed.
@@ -58,7 +77,8 @@ impl Attachments {
         }
     }
 
-    /// Tells an asker what became of its clarification. A stream that is full is closed.
+    /// Tells an asker what became of its clarification. A stream that is full is ended: what it
+    /// missed is told to the next one, which brings its open ids along.
     pub(crate) fn tell(&self, progress: &Progress) {
         let (tenant, session) = &progress.key;
         let asker = &progress.clarification.asker_id;
@@ -71,16 +91,17 @@ impl Attachments {
                     .as_ref()
                     .is_some_and(|p| s.profiles.contains(p))
             };
-            list.retain(|s| !may_hear(s) || s.sender.try_send(Ok(event.clone())).is_ok());
+            list.retain(|s| !may_hear(s) || s.tell(event.clone()));
         }
     }
 
-    /// Closes every stream, so that askers attach elsewhere.
+    /// Ends every stream, so that askers attach elsewhere.
     pub(crate) fn close_all(&self) {
-        self.streams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        for stream in streams.values().flatten() {
+            stream.end.cancel();
+        }
+        streams.clear();
     }
 }
 

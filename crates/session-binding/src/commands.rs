@@ -3,25 +3,24 @@
 //! Commands of one session run one after the other (each session belongs to one of a fixed number
 //! of queues), so that replicas compete with each other but a process never competes with itself.
 
-use crate::clock;
+use crate::leases::Lost;
 use crate::past;
 use crate::projection::{Change, Key};
 use crate::service::Core;
 use askbus_domain::{
-    Answer, Command, Commit, CommitId, Event, Rejection, SCHEMA, Session, Timestamp, decide,
+    Answer, ClarifyId, Command, Commit, CommitId, Event, Reason, Rejection, SCHEMA, Session,
+    Timestamp, decide,
 };
 use askbus_ledger::{AppendError, LedgerError};
 use askbus_wire::codec::Decoded;
 use askbus_wire::error::{ErrorCode, WireError};
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use uuid::Uuid;
 
 /// Queues that run side by side.
 const QUEUES: usize = 128;
@@ -29,6 +28,8 @@ const QUEUES: usize = 128;
 const QUEUE_LENGTH: usize = 1_024;
 /// How long a command is tried while the log cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How soon a command that waits for an answer to be judged is tried again.
+const AGAIN: Duration = Duration::from_millis(200);
 /// Attempts against other writers. Every lost attempt means that another one got on.
 const MAX_CONFLICTS: u32 = 200;
 
@@ -41,6 +42,9 @@ pub(crate) enum CommandError {
     Ledger(#[from] LedgerError),
     #[error("the service is busy or stopping; try again")]
     Overloaded,
+    /// The question would time out although the inbox holds an answer that came in time.
+    #[error("an answer that came in time is not judged yet; try again")]
+    AnswersFirst(ClarifyId),
 }
 
 impl From<CommandError> for WireError {
@@ -60,12 +64,15 @@ impl From<CommandError> for WireError {
             CommandError::Ledger(e @ LedgerError::Unavailable(_)) => {
                 WireError::new(ErrorCode::Unavailable, e)
             }
-            CommandError::Overloaded => WireError::new(ErrorCode::Unavailable, error),
+            CommandError::Overloaded | CommandError::AnswersFirst(_) => {
+                WireError::new(ErrorCode::Unavailable, error)
+            }
         }
     }
 }
 
 /// What is to be decided.
+#[derive(Clone)]
 pub(crate) enum Work {
     /// A command to the session.
     Command(Command),
@@ -73,6 +80,8 @@ pub(crate) enum Work {
     Past(Box<Answer>),
     /// Something to be recorded as it is.
     Record(Event),
+    /// What follows from a lease that ran out, if it still has when its turn comes.
+    Lost(Lost),
 }
 
 struct Job {
@@ -86,7 +95,6 @@ struct Job {
 #[derive(Clone)]
 pub(crate) struct Commands {
     queues: Arc<Vec<mpsc::Sender<Job>>>,
-    hasher: RandomState,
 }
 
 impl Commands {
@@ -113,10 +121,20 @@ impl Commands {
         }
         Self {
             queues: Arc::new(queues),
-            hasher: RandomState::new(),
         }
     }
 
+    /// Always the same queue for a session. Which one is no secret: whoever may choose session ids
+    /// may as well send everything to one session.
+    fn queue_of(&self, key: &Key) -> Option<&mpsc::Sender<Job>> {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let slot = usize::try_from(hasher.finish() % QUEUES as u64).unwrap_or_default();
+        self.queues.get(slot)
+    }
+}
+
+impl Core {
     /// Runs a command on a session and returns the state it left.
     pub(crate) async fn run(
         &self,
@@ -127,14 +145,44 @@ impl Commands {
         self.submit(key, Work::Command(command), trace).await
     }
 
+    /// As [`Core::run`], for whatever is to be decided. While an answer has to be judged first, this
+    /// waits for that, for a bounded time and outside of the queue, which the answer needs itself.
     pub(crate) async fn submit(
         &self,
         key: Key,
         work: Work,
         trace: Option<String>,
     ) -> Result<Arc<Session>, CommandError> {
-        let slot = usize::try_from(self.hasher.hash_one(&key)).unwrap_or_default() % QUEUES;
-        let queue = self.queues.get(slot).ok_or(CommandError::Overloaded)?;
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let result = self
+                .submit_once(key.clone(), work.clone(), trace.clone())
+                .await;
+            let Err(CommandError::AnswersFirst(id)) = result else {
+                return result;
+            };
+            if Instant::now() + AGAIN >= give_up {
+                return result;
+            }
+            tokio::select! {
+                biased;
+                () = self.shutdown.cancelled() => return result,
+                // It settled, with or without an error.
+                _ = self.projection.settled(id) => {}
+                // An answer that does not fit leaves the question as it is.
+                () = tokio::time::sleep(AGAIN) => {}
+            }
+        }
+    }
+
+    /// As [`Core::submit`], without waiting for answers.
+    pub(crate) async fn submit_once(
+        &self,
+        key: Key,
+        work: Work,
+        trace: Option<String>,
+    ) -> Result<Arc<Session>, CommandError> {
+        let queue = self.commands().queue_of(&key);
         let (done, result) = oneshot::channel();
         let job = Job {
             key,
@@ -143,6 +191,7 @@ impl Commands {
             done,
         };
         queue
+            .ok_or(CommandError::Overloaded)?
             .send(job)
             .await
             .map_err(|_| CommandError::Overloaded)?;
@@ -155,16 +204,25 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
     let mut conflicts = 0;
     loop {
         let (state, last_seq) = core.projection.session(&job.key);
-        let now = clock::now(&*core.bus.ledger);
+        let now = core.now();
         let events = match &job.work {
             Work::Command(command) => decide(&state, command, now)?,
             Work::Past(answer) => past::decide(core, &job.key, &state, answer, now).await?,
+            // Nothing is written where nothing can be read.
+            Work::Record(_) if state.is_unreadable() => {
+                return Err(Rejection::UpgradeNeeded.into());
+            }
             Work::Record(event) => vec![event.clone()],
+            Work::Lost(lost) if !lost.is_gone(core, Instant::now()) => Vec::new(),
+            Work::Lost(lost) => decide(&state, &lost.command(), now)?,
         };
         if events.is_empty() {
             return Ok(state);
         }
-        let commit = new_commit(&job.key, now, events);
+        if let Some(id) = answered_in_time(core, &job.key, &state, &events).await? {
+            return Err(CommandError::AnswersFirst(id));
+        }
+        let commit = new_commit(core, &job.key, now, events);
         match write(core, &commit, last_seq, job.trace.as_deref(), give_up).await {
             Ok(seq) => {
                 core.stats.count_commit();
@@ -186,10 +244,41 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
     }
 }
 
-fn new_commit(key: &Key, now: Timestamp, events: Vec<Event>) -> Commit {
+/// A question that these events let time out although the inbox holds something unjudged that was
+/// stored before its deadline. Whatever command it is that notices that the time is up: the answer
+/// came first.
+async fn answered_in_time(
+    core: &Core,
+    key: &Key,
+    state: &Session,
+    events: &[Event],
+) -> Result<Option<ClarifyId>, LedgerError> {
+    for event in events {
+        let Event::Resolved {
+            clarify_id,
+            outcome,
+        } = event
+        else {
+            continue;
+        };
+        let Some(clarification) = state.clarification(*clarify_id) else {
+            continue;
+        };
+        if outcome.reason != Reason::Timeout {
+            continue;
+        }
+        let oldest = core.bus.inbox.oldest(&key.0, &key.1, *clarify_id).await?;
+        if oldest.is_some_and(|stored| stored <= clarification.expires_at()) {
+            return Ok(Some(*clarify_id));
+        }
+    }
+    Ok(None)
+}
+
+fn new_commit(core: &Core, key: &Key, now: Timestamp, events: Vec<Event>) -> Commit {
     Commit {
         schema: SCHEMA,
-        commit_id: CommitId::from_uuid(Uuid::now_v7()),
+        commit_id: CommitId::from_uuid(core.clock.uuid_v7()),
         tenant: key.0.clone(),
         session_id: key.1.clone(),
         at: now,
@@ -220,6 +309,7 @@ async fn write(
             return Err(error);
         }
         tokio::select! {
+            biased;
             () = tokio::time::sleep(pause) => {}
             // Whoever asked for this repeats it elsewhere; its id tells what came of it here.
             () = core.shutdown.cancelled() => return Err(error),
@@ -228,15 +318,20 @@ async fn write(
     }
 }
 
-/// Reads what others wrote to the session meanwhile.
+/// Reads what others wrote to the session meanwhile: the whole session where nothing is known of it.
 async fn catch_up(core: &Core, key: &Key, last_seq: u64) -> Result<(), LedgerError> {
-    let stored = core
-        .bus
-        .ledger
-        .read_session(&key.0, &key.1, last_seq + 1)
-        .await?;
-    for message in stored {
-        core.announce(core.projection.apply(key, message.seq, &message.decoded));
+    let ledger = &core.bus.ledger;
+    // From the last known message on, to see that it is still there.
+    let stored = ledger.read_session(&key.0, &key.1, last_seq.max(1)).await?;
+    if stored.is_empty() && last_seq > 0 {
+        // All of it has aged out of the log, which now expects the session to begin anew.
+        core.projection.remove(key, last_seq);
+    } else if last_seq == 0 {
+        core.announce(core.projection.load(key, &stored));
+    } else {
+        for message in stored {
+            core.announce(core.projection.apply(key, message.seq, &message.decoded));
+        }
     }
     Ok(())
 }
@@ -267,9 +362,9 @@ impl Core {
         for change in changes {
             match change {
                 Change::Due(at, key, due) => self.deadlines.add(at, key, due),
+                Change::Done(due) => self.deadlines.remove(due),
                 Change::Progress(progress) => self.attachments.tell(&progress),
                 Change::Present(lease) => self.leases.asked(lease),
-                Change::TurnEnded => {}
             }
         }
     }

@@ -1,15 +1,12 @@
-//! Deadlines: every replica watches all of them, the guard of the log picks who settles.
-//!
-//! A deadline never beats an answer that the inbox stored before it: as long as such an answer is
-//! unjudged, the deadline waits.
+//! Deadlines: every replica watches all of them, the guard of the log picks who settles. That no
+//! deadline beats an answer in time is seen to where a command is decided.
 
 use crate::clock;
+use crate::commands::{CommandError, Work};
 use crate::projection::Key;
 use crate::service::Core;
-use askbus_domain::{Command, Due, Millis, Session, Timestamp, expiry_jitter};
-use askbus_ledger::LedgerError;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use askbus_domain::{Command, Due, Millis, Timestamp, expiry_jitter};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
@@ -23,12 +20,30 @@ const AT_ONCE: usize = 64;
 /// The longest sleep, so that a changed system clock is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
-/// Everything that will be due. An entry is only a reason to look: the session's state says whether
-/// anything is due then.
+/// Everything that will be due, once each. An entry is only a reason to look: the session's state
+/// says whether anything is due then.
 #[derive(Default)]
 pub(crate) struct Deadlines {
-    heap: Mutex<BinaryHeap<Reverse<(Timestamp, Key, Due)>>>,
+    queue: Mutex<Queue>,
     changed: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    by_moment: BTreeMap<(Timestamp, Due), Key>,
+    moments: HashMap<Due, Timestamp>,
+}
+
+impl Queue {
+    fn remove(&mut self, due: Due) {
+        if let Some(at) = self.moments.remove(&due) {
+            self.by_moment.remove(&(at, due));
+        }
+    }
+
+    fn first(&self) -> Option<Timestamp> {
+        self.by_moment.first_key_value().map(|((at, _), _)| *at)
+    }
 }
 
 impl Deadlines {
@@ -40,27 +55,37 @@ impl Deadlines {
         self.push(at.plus(expiry_jitter(seed)), key, due);
     }
 
+    /// Nothing is due any more: it is settled.
+    pub(crate) fn remove(&self, due: Due) {
+        self.queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(due);
+    }
+
     fn push(&self, at: Timestamp, key: Key, due: Due) {
-        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
-        let sooner = heap.peek().is_none_or(|Reverse((first, ..))| at < *first);
-        heap.push(Reverse((at, key, due)));
-        drop(heap);
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.remove(due);
+        let sooner = queue.first().is_none_or(|first| at < first);
+        queue.moments.insert(due, at);
+        queue.by_moment.insert((at, due), key);
+        drop(queue);
         if sooner {
             self.changed.notify_one();
         }
     }
 
     fn pop_due(&self, now: Timestamp) -> Option<(Key, Due)> {
-        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
-        if heap.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-            return heap.pop().map(|Reverse((_, key, due))| (key, due));
-        }
-        None
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.first().filter(|at| *at <= now)?;
+        let ((_, due), key) = queue.by_moment.pop_first()?;
+        queue.moments.remove(&due);
+        Some((key, due))
     }
 
     fn next(&self) -> Option<Timestamp> {
-        let heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
-        heap.peek().map(|Reverse((at, ..))| *at)
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.first()
     }
 }
 
@@ -69,7 +94,7 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
     let tasks = TaskTracker::new();
     let slots = Arc::new(Semaphore::new(AT_ONCE));
     loop {
-        let now = clock::now(&*core.bus.ledger);
+        let now = core.now();
         while let Some((key, due)) = core.deadlines.pop_due(now) {
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
                 return;
@@ -81,9 +106,10 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
             });
         }
         let sleep = core.deadlines.next().map_or(LONGEST_SLEEP, |at| {
-            Duration::from_millis(clock::now(&*core.bus.ledger).until(at).0).min(LONGEST_SLEEP)
+            Duration::from_millis(core.now().until(at).0).min(LONGEST_SLEEP)
         });
         tokio::select! {
+            biased;
             () = stop.cancelled() => break,
             () = core.deadlines.changed.notified() => {}
             () = tokio::time::sleep(sleep) => {}
@@ -98,7 +124,7 @@ async fn fire(core: &Core, key: Key, due: Due) {
     let Some((at, _)) = session.due().find(|(_, d)| *d == due) else {
         return;
     };
-    let now = clock::now(&*core.bus.ledger);
+    let now = core.now();
     if at > now {
         core.deadlines.add(at, key, due);
         return;
@@ -112,43 +138,47 @@ async fn fire(core: &Core, key: Key, due: Due) {
         core.deadlines.push(now.plus(Millis(5_000)), key, due);
         return;
     }
-    // Not knowing is no reason to settle either.
-    if answered_before(core, &key, &session, due)
-        .await
-        .unwrap_or(true)
-    {
-        core.deadlines.push(now.plus(AGAIN), key, due);
-        return;
-    }
     let command = match due {
         Due::Clarification(clarify_id) => Command::Expire { clarify_id },
         Due::Turn(context_id) => Command::ExpireTurn { context_id },
     };
-    if let Err(error) = core.commands().run(key.clone(), command, None).await {
-        tracing::warn!(tenant = %key.0, session = %key.1, %error, "a deadline could not be settled yet");
-        core.deadlines.push(now.plus(Millis(1_000)), key, due);
+    let work = Work::Command(command);
+    match core.submit_once(key.clone(), work, None).await {
+        Ok(_) => {}
+        Err(CommandError::AnswersFirst(_)) => core.deadlines.push(now.plus(AGAIN), key, due),
+        Err(error) => {
+            tracing::warn!(tenant = %key.0, session = %key.1, %error, "a deadline could not be settled yet");
+            core.deadlines.push(now.plus(Millis(1_000)), key, due);
+        }
     }
 }
 
-/// Whether the inbox holds an unjudged answer that was stored before the deadline it is about to
-/// beat.
-async fn answered_before(
-    core: &Core,
-    key: &Key,
-    session: &Session,
-    due: Due,
-) -> Result<bool, LedgerError> {
-    for clarification in session.pending() {
-        if due == Due::Clarification(clarification.id) || matches!(due, Due::Turn(_)) {
-            let oldest = core
-                .bus
-                .inbox
-                .oldest(&key.0, &key.1, clarification.id)
-                .await?;
-            if oldest.is_some_and(|stored| stored <= clarification.expires_at()) {
-                return Ok(true);
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use askbus_domain::{ClarifyId, SessionId, TenantId};
+    use uuid::Uuid;
+
+    #[test]
+    fn what_is_settled_leaves_nothing_behind() {
+        let deadlines = Deadlines::default();
+        let key = (TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
+        let due = |n| Due::Clarification(ClarifyId::from_uuid(Uuid::from_u128(n)));
+        let at = |ms: i64| Timestamp::from_unix_millis(1_800_000_000_000 + ms);
+        for n in 0..100 {
+            deadlines.add(at(1_000), key.clone(), due(n));
+            // Held: due at another moment, and only then.
+            deadlines.add(at(2_000), key.clone(), due(n));
         }
+        assert_eq!(deadlines.pop_due(at(1_999)), None);
+        for n in 0..99 {
+            deadlines.remove(due(n));
+        }
+        {
+            let queue = deadlines.queue.lock().unwrap();
+            assert_eq!((queue.by_moment.len(), queue.moments.len()), (1, 1));
+        }
+        assert_eq!(deadlines.pop_due(at(2_500)), Some((key, due(99))));
+        assert_eq!(deadlines.next(), None);
     }
-    Ok(false)
 }

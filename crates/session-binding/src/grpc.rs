@@ -83,6 +83,7 @@ async fn drained(
         tokio::time::sleep(DRAIN).await;
     };
     tokio::select! {
+        biased;
         result = serving => if let Err(error) = result {
             tracing::error!(%error, "the gRPC server ended");
         },

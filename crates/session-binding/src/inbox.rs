@@ -11,9 +11,9 @@ use askbus_domain::{
     Answer, Clarification, ClarifyId, Command, Event, Rejection, TenantId, Verdict, verdict,
 };
 use askbus_ledger::{Delivery, LedgerError};
-use askbus_wire::error::WireError;
+use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -28,7 +28,7 @@ const KEPT_BYTES: usize = 64 * 1024;
 /// Takes the inboxes of all served tenants; new tenants as the log shows them.
 pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
     let tasks = TaskTracker::new();
-    let mut taken: HashSet<TenantId> = HashSet::new();
+    let mut taken: BTreeSet<TenantId> = BTreeSet::new();
     let mut seen = core.projection.tenants();
     loop {
         let learned: Vec<TenantId> = seen.borrow_and_update().iter().cloned().collect();
@@ -38,6 +38,7 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
             }
         }
         tokio::select! {
+            biased;
             () = stop.cancelled() => break,
             changed = seen.changed() => if changed.is_err() { break },
         }
@@ -55,6 +56,7 @@ async fn take(core: Arc<Core>, tenant: TenantId, stop: CancellationToken) {
             Err(error) => {
                 tracing::warn!(%tenant, %error, "the inbox cannot be read; answers wait in it");
                 tokio::select! {
+                    biased;
                     () = stop.cancelled() => break 'connect,
                     () = tokio::time::sleep(Duration::from_secs(1)) => continue 'connect,
                 }
@@ -62,6 +64,7 @@ async fn take(core: Arc<Core>, tenant: TenantId, stop: CancellationToken) {
         };
         loop {
             let delivery = tokio::select! {
+                biased;
                 () = stop.cancelled() => break 'connect,
                 delivery = deliveries.recv() => delivery,
             };
@@ -91,14 +94,14 @@ async fn judge(core: &Core, delivery: Delivery) {
                 delivery.reply.send(&verdict.into()).await;
                 delivery.acker.ack().await
             }
-            Err(CommandError::Rejected(rejection)) => {
+            Err(CommandError::Rejected(rejection)) if rejection != Rejection::UpgradeNeeded => {
                 refuse(core, &delivery, rejection.into()).await
             }
             Err(CommandError::Ledger(LedgerError::TooLarge(why))) => {
-                let error = WireError::new(askbus_wire::error::ErrorCode::TooLarge, why);
+                let error = WireError::new(ErrorCode::TooLarge, why);
                 refuse(core, &delivery, error).await
             }
-            // Not acked: it is delivered again.
+            // Not acked: it is delivered again, to a newer version where this one cannot judge.
             Err(error) => {
                 tracing::warn!(tenant = %delivery.tenant, session = %delivery.session, %error,
                     "an answer could not be judged yet; it stays in the inbox");
@@ -114,10 +117,7 @@ async fn judge(core: &Core, delivery: Delivery) {
 
 fn read(delivery: &Delivery) -> Result<(ClarifyId, InboxMessage), WireError> {
     let bad = |e: &dyn std::fmt::Display| {
-        WireError::new(
-            askbus_wire::error::ErrorCode::InvalidRequest,
-            format!("not an answer: {e}"),
-        )
+        WireError::new(ErrorCode::InvalidRequest, format!("not an answer: {e}"))
     };
     let id = ClarifyId::parse(&delivery.clarify_token).map_err(|e| bad(&e))?;
     let message = serde_json::from_slice(&delivery.payload).map_err(|e| bad(&e))?;
@@ -149,7 +149,7 @@ async fn decide(
                 actor: actor.clone(),
                 stored_at: delivery.stored_at,
             };
-            let held = match core.commands().run(key.clone(), command, trace).await {
+            let held = match core.run(key.clone(), command, trace).await {
                 Ok(session) => session.clarification(id).cloned(),
                 Err(CommandError::Rejected(Rejection::UnknownClarification)) => None,
                 Err(error) => return Err(error),
@@ -185,11 +185,7 @@ async fn judge_current(
 ) -> Result<Clarification, CommandError> {
     let id = answer.clarify_id;
     let command = Command::Answer(Box::new(answer.clone()));
-    match core
-        .commands()
-        .run(key.clone(), command, trace.clone())
-        .await
-    {
+    match core.run(key.clone(), command, trace.clone()).await {
         Ok(session) => match session.clarification(id) {
             Some(clarification) => Ok(clarification.clone()),
             None => judge_past(core, key, answer, trace).await,
@@ -209,8 +205,7 @@ async fn judge_past(
     trace: Option<String>,
 ) -> Result<Clarification, CommandError> {
     let id = answer.clarify_id;
-    core.commands()
-        .submit(key.clone(), Work::Past(Box::new(answer)), trace)
+    core.submit(key.clone(), Work::Past(Box::new(answer)), trace)
         .await?;
     past_of(core, &key, id).await
 }
@@ -252,7 +247,6 @@ async fn refuse(core: &Core, delivery: &Delivery, error: WireError) -> Result<()
     };
     let key = (delivery.tenant.clone(), delivery.session.clone());
     if let Err(failed) = core
-        .commands()
         .submit(key, Work::Record(event), delivery.trace.clone())
         .await
     {

@@ -1,29 +1,35 @@
 //! Leases: who is still there. Each instance's heartbeat names the askers attached to it and the
 //! turns held through it; a name that no heartbeat carried for its lease time is gone (E11, E20).
 
-use crate::projection::LeaseKey;
+use crate::commands::Work;
+use crate::projection::{Key, LeaseKey};
 use crate::service::Core;
-use askbus_domain::{Command, SCHEMA};
+use askbus_domain::{Command, Millis, SCHEMA};
 use askbus_wire::messages::{Heartbeat, Lease};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Names in one heartbeat at most; more go into further ones.
 const NAMES_PER_HEARTBEAT: usize = 500;
+/// Lost leases settled at the same time.
+const AT_ONCE: usize = 64;
 
 /// What is known about who is there.
 pub(crate) struct Leases {
     /// Held through this process, with how many streams hold each.
-    local: Mutex<HashMap<LeaseKey, usize>>,
+    local: Mutex<BTreeMap<LeaseKey, usize>>,
     /// When a heartbeat last named it.
     seen: Mutex<HashMap<LeaseKey, Instant>>,
-    /// Since when this process has heard heartbeats without interruption, its own included. A
-    /// process that hears nobody knows nothing about who is gone.
-    listening_since: Mutex<Option<Instant>>,
+    /// Since when this process has heard heartbeats without interruption, its own included, and
+    /// when it heard its own last. A process that hears nobody knows nothing about who is gone.
+    hearing: Mutex<Option<(Instant, Instant)>>,
+    /// What is being settled, for which sessions.
+    settling: Mutex<BTreeSet<(LeaseKey, Key)>>,
     changed: Notify,
 }
 
@@ -58,7 +64,8 @@ impl Leases {
         Self {
             local: Mutex::default(),
             seen: Mutex::default(),
-            listening_since: Mutex::new(None),
+            hearing: Mutex::default(),
+            settling: Mutex::default(),
             changed: Notify::new(),
         }
     }
@@ -91,23 +98,53 @@ impl Leases {
     /// Notes that somebody asked or began something under this name. While nobody is watched every
     /// name counts as seen at the moment watching begins, so a replay keeps no names.
     pub(crate) fn asked(&self, key: LeaseKey) {
-        if self.listening_since().is_some() {
+        let hearing = *self.hearing.lock().unwrap_or_else(PoisonError::into_inner);
+        if hearing.is_some() {
             self.see(key);
         }
     }
 
-    fn listening_since(&self) -> Option<Instant> {
-        *self
-            .listening_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Notes that this process heard itself at `now`; after a longer silence it begins anew.
+    fn heard_oneself(&self, now: Instant, silence: Duration) {
+        let since = self.hearing_since(now, silence).unwrap_or(now);
+        *self.hearing.lock().unwrap_or_else(PoisonError::into_inner) = Some((since, now));
     }
 
-    fn listen_since(&self, since: Option<Instant>) {
-        *self
-            .listening_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = since;
+    /// Since when everybody is heard without interruption; none when that is not so at `now`.
+    fn hearing_since(&self, now: Instant, silence: Duration) -> Option<Instant> {
+        let hearing = *self.hearing.lock().unwrap_or_else(PoisonError::into_inner);
+        hearing
+            .filter(|(_, last)| now.duration_since(*last) <= silence)
+            .map(|(since, _)| since)
+    }
+
+    fn stop_hearing(&self) {
+        *self.hearing.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// A name that is new here counts from `now`. Names that nobody uses are forgotten: what was
+    /// seen of them must not count against their next use.
+    fn mind(&self, in_use: &[(LeaseKey, Millis, Vec<Key>)], now: Instant) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let used: BTreeSet<&LeaseKey> = in_use.iter().map(|(k, ..)| k).collect();
+        seen.retain(|key, _| used.contains(key));
+        for (key, ..) in in_use {
+            seen.entry(key.clone()).or_insert(now);
+        }
+    }
+
+    fn last_seen(&self, key: &LeaseKey) -> Option<Instant> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(key).copied()
+    }
+
+    fn start_settling(&self, core: &Arc<Core>, lease: &LeaseKey, key: &Key) -> Option<Settling> {
+        let entry = (lease.clone(), key.clone());
+        let mut settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        settling.insert(entry.clone()).then(|| Settling {
+            core: Arc::clone(core),
+            entry,
+        })
     }
 
     fn is_local(&self, key: &LeaseKey) -> bool {
@@ -157,12 +194,22 @@ fn parse(lease: &Lease) -> Option<LeaseKey> {
     }
 }
 
+impl Core {
+    /// After a longer silence this process knows nothing about who is gone: the bus was away, or the
+    /// process itself was stopped. A silence that goes unnoticed and another instance's pause between
+    /// two heartbeats together stay below the shortest lease, which is three heartbeats.
+    fn silence(&self) -> Duration {
+        self.heartbeat * 3 / 2
+    }
+}
+
 /// Says that this instance is alive, at once when something attaches, else at the set pace.
 pub(crate) async fn publish(core: Arc<Core>, stop: CancellationToken) {
     let mut pace = tokio::time::interval(core.heartbeat);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
+            biased;
             () = stop.cancelled() => return,
             _ = pace.tick() => {}
             () = core.leases.changed.notified() => {}
@@ -196,96 +243,121 @@ pub(crate) async fn publish(core: Arc<Core>, stop: CancellationToken) {
 
 /// Listens to heartbeats and settles for those who are gone.
 pub(crate) async fn watch(core: Arc<Core>, stop: CancellationToken) {
-    let mut own_last: Option<Instant> = None;
-    // After a longer silence this process knows nothing about who is gone: the bus was away, or the
-    // process itself was stopped. A silence that goes unnoticed and another instance's pause between
-    // two heartbeats together stay below the shortest lease, which is three heartbeats.
-    let silence = core.heartbeat * 3 / 2;
-    let unbroken = |last: Option<Instant>| last.is_some_and(|at| at.elapsed() <= silence);
     let mut scan = tokio::time::interval((core.heartbeat / 3).max(Duration::from_millis(50)));
     scan.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Settling may take as long as the bus is away. Hearing goes on meanwhile: signs of life that
+    // wait to be heard must not count as missing.
+    let settling = TaskTracker::new();
+    let slots = Arc::new(Semaphore::new(AT_ONCE));
     'listen: loop {
         let mut heartbeats = match core.bus.alive.watch().await {
             Ok(receiver) => receiver,
             Err(error) => {
                 tracing::warn!(%error, "heartbeats cannot be heard; leases are left alone");
                 tokio::select! {
-                    () = stop.cancelled() => return,
+                    biased;
+                    () = stop.cancelled() => break 'listen,
                     () = tokio::time::sleep(Duration::from_secs(1)) => continue 'listen,
                 }
             }
         };
         loop {
             tokio::select! {
-                () = stop.cancelled() => return,
+                // What was said comes before what is made of it.
+                biased;
+                () = stop.cancelled() => break 'listen,
                 heartbeat = heartbeats.recv() => {
                     let Some(heartbeat) = heartbeat else { continue 'listen };
                     core.leases.heard(&heartbeat);
                     if heartbeat.instance == core.instance {
-                        let now = Instant::now();
-                        if !unbroken(own_last) || core.leases.listening_since().is_none() {
-                            core.leases.listen_since(Some(now));
-                        }
-                        own_last = Some(now);
+                        core.leases.heard_oneself(Instant::now(), core.silence());
                     }
                 }
-                _ = scan.tick() => {
-                    if unbroken(own_last) {
-                        settle_gone(&core).await;
-                    } else {
-                        core.leases.listen_since(None);
-                    }
-                }
+                _ = scan.tick() => settle_gone(&core, &settling, &slots, Instant::now()),
             }
+        }
+    }
+    settling.close();
+    settling.wait().await;
+}
+
+/// Starts to settle for everybody who is gone at `now`, as far as there are slots; the next scan
+/// goes on with the rest.
+fn settle_gone(core: &Arc<Core>, settling: &TaskTracker, slots: &Arc<Semaphore>, now: Instant) {
+    if core.leases.hearing_since(now, core.silence()).is_none() {
+        core.leases.stop_hearing();
+        return;
+    }
+    let in_use = core.projection.leases();
+    core.leases.mind(&in_use, now);
+    for (lease, ttl, sessions) in in_use {
+        let lost = Lost { lease, ttl };
+        if !lost.is_gone(core, now) {
+            continue;
+        }
+        for key in sessions {
+            let Ok(slot) = Arc::clone(slots).try_acquire_owned() else {
+                return;
+            };
+            let Some(settling_it) = core.leases.start_settling(core, &lost.lease, &key) else {
+                continue;
+            };
+            let (core, lost) = (Arc::clone(core), lost.clone());
+            settling.spawn(async move {
+                tracing::info!(tenant = %key.0, session = %key.1, lease = ?lost.lease, "its lease ran out");
+                if let Err(error) = core.submit(key, Work::Lost(lost), None).await {
+                    tracing::warn!(%error, "a lost lease could not be settled yet");
+                }
+                drop((slot, settling_it));
+            });
         }
     }
 }
 
-async fn settle_gone(core: &Arc<Core>) {
-    let Some(listening) = core.leases.listening_since() else {
-        return;
-    };
-    let in_use = core.projection.leases();
-    let now = Instant::now();
-    {
-        // A name that is new here counts from now. Names that nobody uses are forgotten: what was
-        // seen of them must not count against their next use.
-        let mut seen = core
-            .leases
-            .seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let used: std::collections::HashSet<&LeaseKey> = in_use.iter().map(|(k, ..)| k).collect();
-        seen.retain(|key, _| used.contains(key));
-        for (key, ..) in &in_use {
-            seen.entry(key.clone()).or_insert(now);
+/// A lease that ran out.
+#[derive(Clone)]
+pub(crate) struct Lost {
+    lease: LeaseKey,
+    ttl: Millis,
+}
+
+impl Lost {
+    /// Whether it ran out by what is known at `now`. Asked again whenever the command is decided,
+    /// which may be long after the scan.
+    pub(crate) fn is_gone(&self, core: &Core, now: Instant) -> bool {
+        // A shorter lease than three heartbeats would run out between two of them.
+        let ttl = Duration::from_millis(self.ttl.0).max(core.heartbeat * 3);
+        let leases = &core.leases;
+        leases
+            .hearing_since(now, core.silence())
+            .zip(leases.last_seen(&self.lease))
+            .is_some_and(|(hearing, seen)| now.duration_since(seen.max(hearing)) >= ttl)
+            && !leases.is_local(&self.lease)
+    }
+
+    /// What follows for a session.
+    pub(crate) fn command(&self) -> Command {
+        match &self.lease {
+            LeaseKey::Asker(_, asker_id) => Command::AskerLost {
+                asker_id: asker_id.clone(),
+            },
+            LeaseKey::Holder(_, name) => Command::HolderLost { name: name.clone() },
         }
     }
-    for (lease, ttl, sessions) in in_use {
-        let seen = core
-            .leases
-            .seen
+}
+
+/// Keeps a lease from being settled twice at once for a session.
+struct Settling {
+    core: Arc<Core>,
+    entry: (LeaseKey, Key),
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        let settling = &self.core.leases.settling;
+        settling
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(&lease)
-            .copied();
-        let last = seen.unwrap_or(now).max(listening);
-        // A shorter lease than three heartbeats would run out between two of them.
-        let ttl = Duration::from_millis(ttl.0).max(core.heartbeat * 3);
-        if last.elapsed() < ttl || core.leases.is_local(&lease) {
-            continue;
-        }
-        for key in sessions {
-            let command = match &lease {
-                LeaseKey::Asker(_, asker_id) => Command::AskerLost {
-                    asker_id: asker_id.clone(),
-                },
-                LeaseKey::Holder(_, name) => Command::HolderLost { name: name.clone() },
-            };
-            tracing::info!(tenant = %key.0, session = %key.1, ?lease, "its lease ran out");
-            if let Err(error) = core.commands().run(key, command, None).await {
-                tracing::warn!(%error, "a lost lease could not be settled yet");
-            }
-        }
+            .remove(&self.entry);
     }
 }

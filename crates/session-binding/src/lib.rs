@@ -15,6 +15,7 @@ mod projection;
 mod service;
 mod stats;
 
+pub use clock::Clock;
 pub use options::{Listen, Options, StartError};
 pub use service::{Handle, start};
 pub use stats::Stats;

@@ -1,5 +1,6 @@
 //! What a session-binding needs to start.
 
+use crate::clock::Clock;
 use askbus_credential::Verifier;
 use askbus_domain::Millis;
 use askbus_ledger::{Bus, LedgerError};
@@ -26,6 +27,8 @@ pub struct Options {
     pub verifier: Verifier,
     /// Where to listen.
     pub listen: Listen,
+    /// Where it takes the time and its ids from.
+    pub clock: Clock,
     /// Which tenants it serves.
     pub tenants: Tenants,
     /// Unique name of this process.

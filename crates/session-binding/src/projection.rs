@@ -1,12 +1,15 @@
 //! The sessions as the log leaves them: a cache that any replica rebuilds from the log.
 
+mod forgetting;
+
 use askbus_domain::{
     AskerId, Clarification, ClarifyId, Commit, ContextId, Due, Event, Holder, LeaseName, Millis,
-    ProfileId, Session, SessionId, TenantId, Timestamp,
+    ProfileId, SCHEMA, Session, SessionId, TenantId, Timestamp,
 };
 use askbus_ledger::Stored;
 use askbus_wire::codec::Decoded;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use forgetting::Fading;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
 
@@ -14,7 +17,7 @@ use tokio::sync::{oneshot, watch};
 pub(crate) type Key = (TenantId, SessionId);
 
 /// A name whose heartbeat keeps something alive.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LeaseKey {
     Asker(TenantId, AskerId),
     Holder(TenantId, LeaseName),
@@ -26,10 +29,10 @@ pub(crate) enum Change {
     Due(Timestamp, Key, Due),
     /// A clarification was held or settled; its asker wants to know.
     Progress(Box<Progress>),
+    /// It is not due any more.
+    Done(Due),
     /// Asking and beginning are signs of life.
     Present(LeaseKey),
-    /// A turn is over.
-    TurnEnded,
 }
 
 /// What became of a clarification, and whose it is.
@@ -43,6 +46,8 @@ pub(crate) struct Progress {
 struct Entry {
     session: Arc<Session>,
     last_seq: u64,
+    /// Since when no turn is active.
+    ended_at: Option<Timestamp>,
 }
 
 #[derive(Default)]
@@ -50,10 +55,11 @@ struct State {
     sessions: HashMap<Key, Entry>,
     contexts: HashMap<ContextId, Key>,
     clarifications: HashMap<ClarifyId, Key>,
-    leases: HashMap<LeaseKey, (Millis, HashSet<Key>)>,
+    leases: BTreeMap<LeaseKey, (Millis, BTreeSet<Key>)>,
     tenants: BTreeSet<TenantId>,
     settled: HashMap<ClarifyId, Vec<oneshot::Sender<()>>>,
     ended: HashMap<ContextId, Vec<oneshot::Sender<()>>>,
+    fading: Fading,
 }
 
 /// The cache. Locks are held for a moment, never across an await.
@@ -98,23 +104,12 @@ impl Projection {
         let mut changes = Vec::new();
         let new_tenants = {
             let state = &mut *self.lock();
-            let entry = state.sessions.entry(key.clone()).or_default();
-            if seq <= entry.last_seq {
-                return changes;
+            // Of a session that was forgotten only its next turn is taken: what comes between says
+            // too little. Whoever needs it all the same loads it.
+            if state.sessions.contains_key(key) || stands_alone(decoded) {
+                state.apply(key, seq, decoded, &mut changes);
             }
-            entry.last_seq = seq;
-            match decoded {
-                Decoded::Unreadable { problem } => {
-                    tracing::error!(tenant = %key.0, session = %key.1, seq, problem,
-                        "the log holds something this version cannot read; the session is left alone");
-                    Arc::make_mut(&mut entry.session).mark_unreadable();
-                }
-                Decoded::Commit(commit) => state.apply_commit(key, commit, &mut changes),
-            }
-            state
-                .tenants
-                .insert(key.0.clone())
-                .then(|| state.tenants.clone())
+            state.note_tenant(&key.0)
         };
         if let Some(tenants) = new_tenants {
             self.tenants.send_replace(tenants);
@@ -167,7 +162,7 @@ impl Projection {
     /// Every lease that keeps something alive, how long it may be missing, and for which sessions.
     pub(crate) fn leases(&self) -> Vec<(LeaseKey, Millis, Vec<Key>)> {
         let state = self.lock();
-        let list = |(lease, (ttl, keys)): (&LeaseKey, &(Millis, HashSet<Key>))| {
+        let list = |(lease, (ttl, keys)): (&LeaseKey, &(Millis, BTreeSet<Key>))| {
             (lease.clone(), *ttl, keys.iter().cloned().collect())
         };
         state.leases.iter().map(list).collect()
@@ -210,7 +205,45 @@ impl Projection {
     }
 }
 
+/// Whether a message says all there is to know of its session.
+fn stands_alone(decoded: &Decoded) -> bool {
+    match decoded {
+        Decoded::Unreadable { .. } => true,
+        Decoded::Commit(commit) => commit.schema > SCHEMA || begins(commit),
+    }
+}
+
+fn begins(commit: &Commit) -> bool {
+    let begun = |e: &Event| matches!(e, Event::Begun { .. });
+    commit.events.iter().any(begun)
+}
+
 impl State {
+    /// The tenants, when this is a new one.
+    fn note_tenant(&mut self, tenant: &TenantId) -> Option<BTreeSet<TenantId>> {
+        if self.tenants.contains(tenant) {
+            return None;
+        }
+        self.tenants.insert(tenant.clone());
+        Some(self.tenants.clone())
+    }
+
+    fn apply(&mut self, key: &Key, seq: u64, decoded: &Decoded, changes: &mut Vec<Change>) {
+        let entry = self.sessions.entry(key.clone()).or_default();
+        if seq <= entry.last_seq {
+            return;
+        }
+        entry.last_seq = seq;
+        match decoded {
+            Decoded::Unreadable { problem } => {
+                tracing::error!(tenant = %key.0, session = %key.1, seq, problem,
+                    "the log holds something this version cannot read; the session is left alone");
+                Arc::make_mut(&mut entry.session).mark_unreadable();
+            }
+            Decoded::Commit(commit) => self.apply_commit(key, commit, changes),
+        }
+    }
+
     fn apply_commit(&mut self, key: &Key, commit: &Commit, changes: &mut Vec<Change>) {
         let Some(entry) = self.sessions.get_mut(key) else {
             return;
@@ -221,11 +254,8 @@ impl State {
         if after.is_unreadable() {
             return;
         }
-        if commit
-            .events
-            .iter()
-            .any(|e| matches!(e, Event::Begun { .. }))
-        {
+        self.note_end(key, commit.at, &after);
+        if begins(commit) {
             for old in before.clarifications() {
                 self.clarifications.remove(&old.id);
             }
@@ -261,7 +291,7 @@ impl State {
     ) {
         if let Event::Ended { context_id, .. } = event {
             self.ended.remove(context_id);
-            changes.push(Change::TurnEnded);
+            changes.push(Change::Done(Due::Turn(*context_id)));
         }
         let Some(id) = event.clarify_id() else { return };
         // After a commit that settles and begins anew, the settled one is known from before only.
@@ -295,6 +325,7 @@ impl State {
             Event::Resolved { .. } => {
                 clarification.evolve(event);
                 self.settled.remove(&id);
+                changes.push(Change::Done(Due::Clarification(id)));
                 changes.push(progress(clarification));
             }
             _ => {}
@@ -315,15 +346,15 @@ impl State {
             let slot = self
                 .leases
                 .entry(lease)
-                .or_insert_with(|| (ttl, HashSet::new()));
+                .or_insert_with(|| (ttl, BTreeSet::new()));
             slot.0 = ttl;
             slot.1.insert(key.clone());
         }
     }
 }
 
-fn leases_of(key: &Key, session: &Session) -> HashMap<LeaseKey, Millis> {
-    let mut found: HashMap<LeaseKey, Millis> = session
+fn leases_of(key: &Key, session: &Session) -> BTreeMap<LeaseKey, Millis> {
+    let mut found: BTreeMap<LeaseKey, Millis> = session
         .pending()
         .map(|c| {
             (

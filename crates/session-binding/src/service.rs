@@ -1,6 +1,7 @@
 //! Starting, running and stopping.
 
 use crate::attachments::Attachments;
+use crate::clock::Clock;
 use crate::commands::{self, Commands};
 use crate::deadlines::{self, Deadlines};
 use crate::leases::{self, Leases};
@@ -17,9 +18,14 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// How often sessions that are over are forgotten, and after how many messages of the log.
+const FORGET_EVERY: Duration = Duration::from_secs(30);
+const FORGET_AFTER: u64 = 4_096;
+
 /// What all parts of one process share.
 pub(crate) struct Core {
     pub bus: Bus,
+    pub clock: Clock,
     pub verifier: Verifier,
     pub tenants: Tenants,
     pub instance: String,
@@ -81,6 +87,7 @@ impl Handle {
 pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Handle, StartError> {
     let core = Arc::new(Core {
         bus: options.bus,
+        clock: options.clock,
         verifier: options.verifier,
         tenants: options.tenants,
         instance: options.instance,
@@ -103,14 +110,16 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     queues.close();
     let tasks = core.tasks.clone();
 
-    let begun = std::time::Instant::now();
+    let begun = tokio::time::Instant::now();
     let last = tokio::select! {
+        biased;
         () = shutdown.cancelled() => return Err(StartError::Stopped),
         last = askbus_ledger::until_reachable(&*core.bus.ledger) => last?,
     };
     tasks.spawn(follow(Arc::clone(&core), shutdown.clone()));
     let mut applied = core.projection.applied();
     tokio::select! {
+        biased;
         () = shutdown.cancelled() => return Err(StartError::Stopped),
         // Only fails if the projection were gone, which `core` holds.
         _ = applied.wait_for(|at| *at >= last) => {}
@@ -124,6 +133,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     let address = grpc::listen(&core, &options.listen, &shutdown, &tasks).await?;
     tasks.spawn(leases::publish(Arc::clone(&core), shutdown.clone()));
     tasks.spawn(leases::watch(Arc::clone(&core), shutdown.clone()));
+    tasks.spawn(forget(Arc::clone(&core), shutdown.clone()));
     tasks.spawn(inbox::run(Arc::clone(&core), shutdown.clone()));
     tasks.spawn(deadlines::run(Arc::clone(&core), shutdown.clone()));
     tasks.close();
@@ -135,6 +145,18 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     })
 }
 
+/// Forgets sessions that are over, now and then.
+async fn forget(core: Arc<Core>, shutdown: CancellationToken) {
+    let mut pace = tokio::time::interval(FORGET_EVERY);
+    loop {
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return,
+            _ = pace.tick() => core.projection.forget(core.now()),
+        }
+    }
+}
+
 /// Follows the log for as long as the process lives.
 async fn follow(core: Arc<Core>, shutdown: CancellationToken) {
     let mut next = 1;
@@ -144,6 +166,7 @@ async fn follow(core: Arc<Core>, shutdown: CancellationToken) {
             Err(error) => {
                 tracing::warn!(%error, "the log cannot be followed; trying again");
                 tokio::select! {
+                    biased;
                     () = shutdown.cancelled() => break 'connect,
                     () = tokio::time::sleep(Duration::from_secs(1)) => continue 'connect,
                 }
@@ -151,6 +174,7 @@ async fn follow(core: Arc<Core>, shutdown: CancellationToken) {
         };
         loop {
             let stored = tokio::select! {
+                biased;
                 () = shutdown.cancelled() => break 'connect,
                 stored = tail.recv() => stored,
             };
@@ -158,6 +182,10 @@ async fn follow(core: Arc<Core>, shutdown: CancellationToken) {
                 continue 'connect;
             };
             next = stored.seq + 1;
+            // A long log is not remembered as a whole while it is read.
+            if next % FORGET_AFTER == 0 {
+                core.projection.forget(core.now());
+            }
             if core.tenants.serves(&stored.tenant) {
                 let changes = core.projection.apply_tail(&stored);
                 core.announce(changes);

@@ -11,6 +11,7 @@ struct Side {
     question: String,
     asking: Process,
     agent: Client,
+    host: Client,
     person: Person,
     socket: Socket,
     clarify_id: String,
@@ -42,10 +43,13 @@ async fn side(team: &Team, gateway: &str, tenant: &str, profile: &str) -> Result
     );
     let clarify_id = shown["clarify_id"].as_str().unwrap_or_default().to_owned();
     let agent = Client::new(&Target::Url(gateway.to_owned()), &token)?;
+    let token = team.credential("host", tenant, profile, "agent").await?;
+    let host = Client::new(&Target::Url(gateway.to_owned()), &token)?;
     Ok(Side {
         question,
         asking,
         agent,
+        host,
         person,
         socket,
         clarify_id,
@@ -83,14 +87,15 @@ async fn nothing_crosses_between_tenants_or_profiles() -> Result<()> {
             .body;
         let waiting = person.get("/api/clarify/waiting").await?.body;
         let health = person.get("/api/clarify/health").await?.body;
-        let everything = agent
+        let mut host = sides[n].host.clone();
+        let everything = host
             .clarify
             .list_pending(ListPendingRequest::default())
             .await?;
         let in_session = ListPendingRequest {
             session_id: "session".to_owned(),
         };
-        let in_session = agent.clarify.list_pending(in_session).await?;
+        let in_session = host.clarify.list_pending(in_session).await?;
         assert_eq!(health["pending"], 1, "{health}");
         assert_eq!(
             waiting["sessions"].as_array().map(Vec::len),
@@ -132,7 +137,10 @@ async fn nothing_crosses_between_tenants_or_profiles() -> Result<()> {
             );
             let wait = agent
                 .clarify
-                .wait(WaitRequest { clarify_id })
+                .wait(WaitRequest {
+                    clarify_id,
+                    asker_id: None,
+                })
                 .await
                 .map(drop);
             assert_eq!(

@@ -7,8 +7,12 @@ use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::headers;
 use askbus_wire::tenants::Tenants;
 use std::sync::Arc;
+use std::time::Duration;
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
+
+/// How often the credential behind an open stream is looked at again.
+const RECHECK: Duration = Duration::from_secs(5);
 
 /// Puts the verified credential into the request's extensions.
 #[derive(Clone)]
@@ -49,6 +53,17 @@ impl Interceptor for Authenticate {
 
 fn unauthenticated(error: CredentialError) -> WireError {
     WireError::new(ErrorCode::Unauthenticated, error)
+}
+
+/// Resolves once a credential that was good when its call came has expired or was revoked.
+pub(crate) async fn refused(core: &Core, credential: &Credential) -> Status {
+    let mut pace = tokio::time::interval(RECHECK);
+    loop {
+        pace.tick().await;
+        if let Err(error) = core.verifier.still_holds(credential) {
+            return unauthenticated(error).into();
+        }
+    }
 }
 
 /// The verified caller of a request.

@@ -7,7 +7,7 @@ use crate::leases::{Held, Leases};
 use crate::past;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
-use askbus_credential::Credential;
+use askbus_credential::{Credential, Role};
 use askbus_domain::{
     AskCommand, AskId, AskerId, Clarification, ClarifyId, Command, Dialect, InvalidQuestion,
     Millis, Rejection, Session, SessionId, parse_arguments, parse_structured,
@@ -28,7 +28,6 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
-use uuid::Uuid;
 
 /// How often an attachment says that it is there.
 const ATTACH_HEARTBEAT: Duration = Duration::from_secs(15);
@@ -124,13 +123,13 @@ impl ClarifyService for Clarifications {
             .ok_or_else(|| invalid("dialect is ask, studio or interaction"))?;
         let profile = caller::profile(&credential, &body.profile)?;
         let (context_id, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
-        let ask_id = AskId::new(or_new(body.ask_id)).map_err(invalid)?;
+        let ask_id = AskId::new(or_new(&self.core, body.ask_id)).map_err(invalid)?;
         let ask = AskCommand {
             ask_id: ask_id.clone(),
-            clarify_id: ClarifyId::from_uuid(Uuid::now_v7()),
+            clarify_id: ClarifyId::from_uuid(self.core.clock.uuid_v7()),
             context_id,
             profile,
-            asker_id: AskerId::new(or_new(body.asker_id)).map_err(invalid)?,
+            asker_id: AskerId::new(or_new(&self.core, body.asker_id)).map_err(invalid)?,
             asker_ttl: self.core.lease,
             asker: body.asker.unwrap_or_default().into(),
             dialect,
@@ -138,7 +137,7 @@ impl ClarifyService for Clarifications {
             call_limit: body.call_limit_ms.map(Millis),
         };
         let command = Command::Ask(Box::new(ask));
-        let session = self.core.commands().run(key.clone(), command, trace).await;
+        let session = self.core.run(key.clone(), command, trace).await;
         let session = session.map_err(WireError::from)?;
         let asked = session
             .clarifications()
@@ -179,27 +178,23 @@ impl ClarifyService for Clarifications {
         let tenant = credential.tenant.clone();
         let (tx, rx) = mpsc::channel(ATTACH_BUFFER);
         // Registered before the open ids are looked up, so that nothing falls in between.
-        self.core
+        let end = self
+            .core
             .attachments
             .add(&credential, asker.clone(), tx.clone());
         let holds = hold_leases(&self.core, &credential, &asker);
         let (core, shutdown) = (Arc::clone(&self.core), self.shutdown.clone());
         self.core.tasks.spawn(async move {
-            if replay(&core, &credential, body.open_clarify_ids, &tx)
-                .await
-                .is_ok()
-            {
-                let mut pace = tokio::time::interval(ATTACH_HEARTBEAT);
-                loop {
-                    tokio::select! {
-                        () = shutdown.cancelled() => break,
-                        () = tx.closed() => break,
-                        _ = pace.tick() => {
-                            let beat = AttachEvent { event: Some(Event::Heartbeat(Heartbeat {})) };
-                            if tx.send(Ok(beat)).await.is_err() { break; }
-                        }
-                    }
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => {}
+                () = end.cancelled() => tracing::debug!(%asker, "an attachment fell behind; it is to attach again"),
+                () = tx.closed() => {}
+                status = caller::refused(&core, &credential) => {
+                    // A stream that is full ends without a word; the next one is refused.
+                    let _ = tx.try_send(Err(status));
                 }
+                () = serve_attachment(&core, &credential, body.open_clarify_ids, &tx) => {}
             }
             drop((tx, holds));
             core.attachments.sweep(&tenant, &asker);
@@ -212,17 +207,21 @@ impl ClarifyService for Clarifications {
         request: Request<WaitRequest>,
     ) -> Result<Response<ClarificationMessage>, Status> {
         let credential = caller::credential(&request)?;
-        let id = request.into_inner().clarify_id;
+        let WaitRequest {
+            clarify_id: id,
+            asker_id,
+        } = request.into_inner();
         let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
         if clarification.is_pending() {
-            // A waiting caller is a sign of life of the asker.
+            // A waiting asker is a sign of life; whoever else waits keeps nobody's question alive.
+            let own = asker_id.as_deref() == Some(clarification.asker_id.as_str());
             let lease = LeaseKey::Asker(key.0.clone(), clarification.asker_id.clone());
-            let _held = credential
-                .may_ask()
-                .then(|| Leases::hold(&self.core, lease));
+            let _held = (own && credential.may_ask()).then(|| Leases::hold(&self.core, lease));
             tokio::select! {
+                biased;
                 // An error means that it settled: the waiter was dropped.
                 _ = self.core.projection.settled(clarification.id) => {}
+                status = caller::refused(&self.core, &credential) => return Err(status),
                 () = self.shutdown.cancelled() => {
                     return Err(unavailable("this instance is stopping; wait at another one"));
                 }
@@ -251,7 +250,6 @@ impl ClarifyService for Clarifications {
                 profile,
             };
             self.core
-                .commands()
                 .run(key, command, trace)
                 .await
                 .map_err(WireError::from)?;
@@ -281,6 +279,11 @@ impl ClarifyService for Clarifications {
         request: Request<ListPendingRequest>,
     ) -> Result<Response<ListPendingResponse>, Status> {
         let credential = caller::credential(&request)?;
+        if credential.role == Role::Agent {
+            // A clarify_id is a capability: an agent has those of its own questions only.
+            let text = "an agent does not see what others asked";
+            return Err(WireError::new(ErrorCode::Forbidden, text).into());
+        }
         let only = request.into_inner().session_id;
         barrier(&self.core).await.map_err(unavailable)?;
         let sessions = self.core.projection.pending_of(&credential.tenant);
@@ -310,6 +313,28 @@ fn hold_leases(core: &Arc<Core>, credential: &Credential, asker: &AskerId) -> Ve
         holds.push(Leases::hold(core, LeaseKey::Holder(tenant.clone(), name)));
     }
     holds
+}
+
+/// Tells what an attachment missed, and then now and then that it stands.
+async fn serve_attachment(
+    core: &Core,
+    credential: &Credential,
+    open: Vec<String>,
+    tx: &mpsc::Sender<AttachItem>,
+) {
+    if replay(core, credential, open, tx).await.is_err() {
+        return;
+    }
+    let mut pace = tokio::time::interval(ATTACH_HEARTBEAT);
+    loop {
+        pace.tick().await;
+        let beat = AttachEvent {
+            event: Some(Event::Heartbeat(Heartbeat {})),
+        };
+        if tx.send(Ok(beat)).await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Tells a new attachment what became of the questions it still has open.

@@ -22,7 +22,6 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
-use uuid::Uuid;
 
 /// How often an open stream says that it is.
 const STREAM_HEARTBEAT: Duration = Duration::from_secs(10);
@@ -46,9 +45,9 @@ pub(crate) fn invalid(error: impl Display) -> Status {
 }
 
 /// An id that the caller may leave to the service.
-pub(crate) fn or_new(text: String) -> String {
+pub(crate) fn or_new(core: &Core, text: String) -> String {
     if text.is_empty() {
-        Uuid::now_v7().to_string()
+        core.clock.uuid_v7().to_string()
     } else {
         text
     }
@@ -83,13 +82,13 @@ impl TurnService for Turns {
         let credential = caller::asker(&request)?;
         let trace = caller::trace(&request);
         let body = request.into_inner();
-        let context_id = ContextId::from_uuid(Uuid::new_v4());
+        let context_id = ContextId::from_uuid(self.core.clock.uuid_v4());
         let session_id = SessionId::new(&body.session_id).map_err(invalid)?;
         let holder = self.holder(context_id, body.life)?;
         let begin = BeginCommand {
-            begin_id: BeginId::new(or_new(body.begin_id)).map_err(invalid)?,
+            begin_id: BeginId::new(or_new(&self.core, body.begin_id)).map_err(invalid)?,
             context_id,
-            run_id: RunId::new(or_new(body.run_id)).map_err(invalid)?,
+            run_id: RunId::new(or_new(&self.core, body.run_id)).map_err(invalid)?,
             profile: caller::profile(&credential, &body.profile)?,
             holder,
         };
@@ -97,7 +96,6 @@ impl TurnService for Turns {
         let begin_id = begin.begin_id.clone();
         let session = self
             .core
-            .commands()
             .run(key.clone(), Command::Begin(begin), trace)
             .await;
         let session = session.map_err(WireError::from)?;
@@ -131,23 +129,15 @@ impl TurnService for Turns {
         let (tx, rx) = mpsc::channel(4);
         let (core, shutdown) = (Arc::clone(&self.core), self.shutdown.clone());
         self.core.tasks.spawn(async move {
-            let ended = core.projection.turn_ended(context);
-            tokio::pin!(ended);
-            let mut pace = tokio::time::interval(STREAM_HEARTBEAT);
-            loop {
-                tokio::select! {
-                    // The stream ends without a last message: hold it elsewhere.
-                    () = shutdown.cancelled() => break,
-                    () = tx.closed() => break,
-                    _ = &mut ended => {
-                        let last = HoldTurnResponse { ended: how_ended(&core, &key, context) };
-                        let _ = tx.send(Ok(last)).await;
-                        break;
-                    }
-                    _ = pace.tick() => {
-                        if tx.send(Ok(HoldTurnResponse::default())).await.is_err() { break; }
-                    }
+            tokio::select! {
+                biased;
+                // The stream ends without a last message: hold it elsewhere.
+                () = shutdown.cancelled() => {}
+                () = tx.closed() => {}
+                status = caller::refused(&core, &credential) => {
+                    let _ = tx.try_send(Err(status));
                 }
+                () = serve_hold(&core, &key, context, &tx) => {}
             }
             drop(held);
         });
@@ -171,7 +161,6 @@ impl TurnService for Turns {
             end,
         };
         self.core
-            .commands()
             .run(key, command, trace)
             .await
             .map_err(WireError::from)?;
@@ -195,7 +184,7 @@ impl Turns {
             ),
             Some(Life::AskerId(asker)) => named(asker, self.core.lease),
             Some(Life::ForMs(ms)) => {
-                let now = crate::clock::now(&*self.core.bus.ledger);
+                let now = self.core.now();
                 Ok(Holder::Until(now.plus(Millis(ms))))
             }
         }
@@ -224,6 +213,29 @@ fn held_name(
         Holder::Lease { name, .. } => Some(name.clone()),
         Holder::Until(_) => None,
     })
+}
+
+/// Says now and then that the turn is held, and at last how it ended.
+async fn serve_hold(
+    core: &Core,
+    key: &Key,
+    context: ContextId,
+    tx: &mpsc::Sender<Result<HoldTurnResponse, Status>>,
+) {
+    let ended = core.projection.turn_ended(context);
+    tokio::pin!(ended);
+    let mut pace = tokio::time::interval(STREAM_HEARTBEAT);
+    loop {
+        let response = tokio::select! {
+            biased;
+            _ = &mut ended => HoldTurnResponse { ended: how_ended(core, key, context) },
+            _ = pace.tick() => HoldTurnResponse::default(),
+        };
+        let last = !response.ended.is_empty();
+        if tx.send(Ok(response)).await.is_err() || last {
+            return;
+        }
+    }
 }
 
 fn how_ended(core: &Core, key: &Key, context: ContextId) -> String {

@@ -154,6 +154,7 @@ impl Agent {
     pub async fn try_wait(&self, id: &str) -> Result<Clarification, Status> {
         let request = WaitRequest {
             clarify_id: id.to_owned(),
+            asker_id: Some(self.asker.clone()),
         };
         let mut clarify = self.client.clarify.clone();
         within("it settles", clarify.wait(request))
@@ -185,15 +186,19 @@ impl Agent {
         self.try_get(id).await.unwrap()
     }
 
-    /// The ids of what waits, of one session or all.
-    pub async fn pending(&self, session: &str) -> Vec<String> {
+    pub async fn try_pending(&self, session: &str) -> Result<Vec<String>, Status> {
         let request = ListPendingRequest {
             session_id: session.to_owned(),
         };
         let mut clarify = self.client.clarify.clone();
-        let list = within("the list comes", clarify.list_pending(request)).await;
-        let list = list.unwrap().into_inner().clarifications;
-        list.into_iter().map(|c| c.clarify_id).collect()
+        let list = within("the list comes", clarify.list_pending(request)).await?;
+        let list = list.into_inner().clarifications;
+        Ok(list.into_iter().map(|c| c.clarify_id).collect())
+    }
+
+    /// The ids of what waits, of one session or all; as a host or a person.
+    pub async fn pending(&self, session: &str) -> Vec<String> {
+        self.try_pending(session).await.unwrap()
     }
 }
 
@@ -220,6 +225,11 @@ impl Attachment {
         }
     }
 
+    /// Reads on until the service refuses to go on.
+    pub async fn refused(self) -> Status {
+        refused_by(self.0).await
+    }
+
     /// Reads on until the service closes the stream, whatever comes.
     pub async fn closed(mut self) {
         within("the stream ends", async move {
@@ -227,6 +237,19 @@ impl Attachment {
         })
         .await;
     }
+}
+
+async fn refused_by<T>(mut stream: Streaming<T>) -> Status {
+    within("the stream is refused", async move {
+        loop {
+            match stream.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the stream ended without a word"),
+                Err(status) => return status,
+            }
+        }
+    })
+    .await
 }
 
 /// A held turn.
@@ -237,6 +260,11 @@ impl Held {
     pub async fn confirmed(&mut self) {
         let first = within("the hold is confirmed", self.0.message()).await;
         assert_eq!(first.unwrap().expect("the stream is open").ended, "");
+    }
+
+    /// Reads on until the service refuses to go on.
+    pub async fn refused(self) -> Status {
+        refused_by(self.0).await
     }
 
     /// How the turn ended; none when the stream ended without a word.

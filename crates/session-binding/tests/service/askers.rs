@@ -1,15 +1,15 @@
 //! Who asks must be there: a lost asker's questions are cancelled, and only a lost one's (E11).
 
 use crate::agent::{Agent, outcome};
-use crate::world::{Replica, Setup, TENANT, World, clarify_id};
-use askbus_domain::{CancelCause, Event, Millis};
-use askbus_ledger::{Alive, Bus, LedgerError};
-use askbus_wire::messages::{Heartbeat, Lease};
+use crate::world::{Replica, Setup, TENANT, World, clarify_id, within};
+use askbus_domain::{CancelCause, ClarifyId, Commit, Event, Millis, SessionId, TenantId};
+use askbus_ledger::{Alive, AppendError, Bus, Ledger, LedgerError, Stored};
+use askbus_wire::messages::{Heartbeat, InboxReply, Lease};
 use askbus_wire::proto::begin_turn_request::Life;
 use async_trait::async_trait;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 const LEASE: Millis = Millis(1_000);
 
@@ -114,6 +114,11 @@ async fn a_waiting_caller_is_a_sign_of_life(world: World) {
     assert_eq!(world.resolutions("s", &id).await, 0);
     waiting.abort();
     gone(&world, "s", &id).await;
+    // Whoever else knows the id may wait too, and keeps nobody's question alive by that.
+    let id = agent.ask(&context, "and now?").await;
+    let stranger = world.agent(&replica);
+    let settled = stranger.try_wait(&id).await.unwrap();
+    assert_eq!(outcome(&settled).cause, "asker_gone");
     replica.stop().await;
 }
 
@@ -228,6 +233,125 @@ async fn a_silence_counts_against_nobody() {
     });
     gone(&world, "s", &id).await;
     assert!(silent.elapsed() >= Duration::from_millis(LEASE.0 - 100));
+    feeding.abort();
+    replica.stop().await;
+}
+
+/// A ledger whose commits to some sessions wait for a gate once they settle something.
+struct Stalled {
+    inner: Arc<dyn Ledger>,
+    sessions: &'static str,
+    open: watch::Receiver<bool>,
+    reached: mpsc::UnboundedSender<()>,
+}
+
+#[async_trait]
+impl Ledger for Stalled {
+    async fn append_once(
+        &self,
+        commit: &Commit,
+        expected: u64,
+        trace: Option<&str>,
+    ) -> Result<u64, AppendError> {
+        let settles = commit
+            .events
+            .iter()
+            .any(|e| matches!(e, Event::Resolved { .. }));
+        if settles && commit.session_id.as_str().starts_with(self.sessions) {
+            let _ = self.reached.send(());
+            let _ = self.open.clone().wait_for(|open| *open).await;
+        }
+        self.inner.append_once(commit, expected, trace).await
+    }
+
+    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
+        self.inner.tail(from).await
+    }
+
+    async fn last_seq(&self) -> Result<u64, LedgerError> {
+        self.inner.last_seq().await
+    }
+
+    async fn read_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        from: u64,
+    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
+        self.inner.read_session(tenant, session, from).await
+    }
+
+    async fn find_requested(
+        &self,
+        tenant: &TenantId,
+        id: ClarifyId,
+    ) -> Result<Option<Arc<Stored>>, LedgerError> {
+        self.inner.find_requested(tenant, id).await
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        self.inner.clock_offset_ms()
+    }
+}
+
+// While one who is gone cannot be settled, the others are still heard.
+// contract: E11
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stalled_settlement_costs_no_other_asker_its_lease() {
+    let world = World::embedded();
+    let (feed, fed) = mpsc::channel(8);
+    let (gate, open) = watch::channel(false);
+    let (tell, mut reached) = mpsc::unbounded_channel();
+    let setup = Setup::lease(LEASE);
+    let own = setup.instance.clone();
+    let replica = world
+        .replica_with(setup, |bus| Bus {
+            alive: Arc::new(Fed(Mutex::new(Some(fed)))),
+            ledger: Arc::new(Stalled {
+                inner: Arc::clone(&bus.ledger),
+                sessions: "dead",
+                open,
+                reached: tell,
+            }),
+            ..bus
+        })
+        .await;
+    let mut asked = Vec::new();
+    for name in ["dead-1", "dead-2", "dead-3", "1", "2", "3", "4", "5", "6"] {
+        let agent = world.agent(&replica);
+        let context = agent.begin(name).await;
+        asked.push((name, agent.ask(&context, "anybody?").await, agent));
+    }
+    let (dead, live) = asked.split_at(3);
+    let leases = live.iter().map(|(.., agent)| Lease {
+        tenant: TENANT.into(),
+        name: format!("asker:{}", agent.asker),
+    });
+    let beat = |instance: &str, leases| Heartbeat {
+        service: "session-binding".into(),
+        instance: instance.into(),
+        leases,
+        ..Heartbeat::default()
+    };
+    let (own, other) = (beat(&own, Vec::new()), beat("other", leases.collect()));
+    let feeding = tokio::spawn(async move {
+        while feed.send(other.clone()).await.is_ok() && feed.send(own.clone()).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
+    within("a dead one is being settled", reached.recv()).await;
+    // Time is the subject: more than a lease passes.
+    tokio::time::sleep(Duration::from_millis(2 * LEASE.0)).await;
+    gate.send(true).unwrap();
+    for (name, id, _) in dead {
+        gone(&world, name, id).await;
+    }
+    for (name, id, _) in live {
+        let reply = world
+            .answer(name, id, crate::world::says("ann", "here"))
+            .await;
+        assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+    }
     feeding.abort();
     replica.stop().await;
 }

@@ -47,7 +47,10 @@ async fn an_answer_reaches_the_attached_asker(world: World) {
     assert_eq!(shown.status, "pending");
     assert_eq!(shown.context_id, context);
     assert_eq!(shown.questions[0].recommended, "o2");
-    assert_eq!(agent.pending("s").await, vec![asked.clarify_id.clone()]);
+    assert_eq!(
+        world.host(&replica).pending("s").await,
+        vec![asked.clarify_id.clone()]
+    );
 
     let mut response = says("ann", "");
     response.answers[0].option_ids = vec![askbus_domain::OptionId::new("o1").unwrap()];
@@ -62,7 +65,7 @@ async fn an_answer_reaches_the_attached_asker(world: World) {
     );
     assert_eq!(outcome.actor.as_ref().unwrap().person, "ann");
     assert_eq!(outcome.answers[0].options[0].label, "red");
-    assert_eq!(agent.pending("").await, Vec::<String>::new());
+    assert_eq!(world.host(&replica).pending("").await, Vec::<String>::new());
     assert_eq!(world.resolutions("s", &asked.clarify_id).await, 1);
     replica.stop().await;
 }
@@ -174,6 +177,7 @@ async fn repeating_an_id_returns_the_first_outcome(world: World) {
 async fn sessions_with_odd_ids(world: World) {
     let replica = world.replica().await;
     let agent = world.agent(&replica);
+    let host = world.host(&replica);
     let mut attachment = agent.attach(&[]).await;
     for name in [
         "a.b.c",
@@ -187,7 +191,7 @@ async fn sessions_with_odd_ids(world: World) {
     ] {
         let context = agent.begin(name).await;
         let id = agent.ask(&context, "here?").await;
-        assert_eq!(agent.pending(name).await, vec![id.clone()], "{name}");
+        assert_eq!(host.pending(name).await, vec![id.clone()], "{name}");
         let reply = world.answer(name, &id, says("ann", name)).await;
         assert!(
             matches!(reply, InboxReply::Settled { .. }),
@@ -214,7 +218,7 @@ async fn a_new_session_begins_after_others_were_idle(world: World) {
     let other = elsewhere.ask(&context, "from elsewhere?").await;
     let fresh = elsewhere.begin("new").await;
     let new = agent.ask(&fresh, "new?").await;
-    let mut all = elsewhere.pending("").await;
+    let mut all = world.host(&two).pending("").await;
     all.sort();
     assert_eq!(all, {
         let mut ids = vec![id.clone(), other, new];

@@ -1,11 +1,15 @@
 //! Deadlines: one settlement however many replicas watch, and never against an answer in time.
 
 use crate::agent::{outcome, question};
-use crate::world::{TENANT, World, actor, clarify_id, says, verdict};
-use askbus_domain::{Event, Reason};
+use crate::world::{Setup, TENANT, World, actor, clarify_id, says, verdict, within};
+use askbus_domain::{ClarifyId, Event, Reason, SessionId, TenantId, Timestamp};
+use askbus_ledger::{Bus, Delivery, Inbox, LedgerError, Submission, Submitted};
 use askbus_wire::messages::{InboxBody, InboxReply};
 use askbus_wire::proto::attach_event::Event as Told;
+use async_trait::async_trait;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::{mpsc, watch};
 
 on_both!(
     a_deadline_settles_once_with_two_replicas,
@@ -13,6 +17,7 @@ on_both!(
     an_answer_after_the_deadline_is_late,
     a_hold_stops_the_countdown_on_every_replica,
     overdue_deadlines_settle_after_a_restart,
+    no_command_beats_an_answer_in_time,
 );
 
 fn now_ms() -> i64 {
@@ -209,4 +214,119 @@ async fn overdue_deadlines_settle_after_a_restart(world: World) {
     one.stop().await;
     two.stop().await;
     assert_eq!(world.resolutions("s", &asked.clarify_id).await, 1);
+}
+
+// A deadline that has passed is noticed by whatever comes first: the end of the turn, its
+// replacement, an answer that is itself too late. The answer in time still wins.
+// contract: A4
+async fn no_command_beats_an_answer_in_time(world: World) {
+    // Answers wait until the gate opens; commands do not.
+    let (gate, open) = watch::channel(false);
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    let mut asked = Vec::new();
+    for session in ["ended", "replaced", "late"] {
+        let context = agent.begin(session).await;
+        let in_time = agent.ask_for(&context, "in time?", 1.5).await;
+        asked.push((session, context, in_time));
+    }
+    replica.stop().await;
+    let mut first = Vec::new();
+    for (session, _, asked) in &asked {
+        let body = InboxBody::Respond(says("ann", "just in time"));
+        let place = (TENANT, *session, asked.clarify_id.as_str());
+        first.push((world.submit(place, body).await, &asked.clarify_id));
+    }
+    let deadline = asked[2].2.deadline_ms.unwrap();
+    assert!(
+        now_ms() < asked[0].2.deadline_ms.unwrap(),
+        "this machine is too slow for this test"
+    );
+    until_ms(deadline).await;
+    let body = InboxBody::Respond(says("bob", "too late"));
+    let place = (TENANT, "late", asked[2].2.clarify_id.as_str());
+    let late = world.submit(place, body).await;
+    let held_back: Vec<_> = first.iter().map(|(_, id)| clarify_id(id)).collect();
+    let replica = world
+        .replica_with(Setup::default(), |bus| Bus {
+            inbox: Arc::new(HeldBack {
+                inner: Arc::clone(&bus.inbox),
+                held_back: Arc::new(held_back),
+                open,
+            }),
+            ..bus
+        })
+        .await;
+    let agent = agent.moved(&world.agent(&replica));
+    let ending = tokio::spawn({
+        let (agent, context) = (agent.clone(), asked[0].1.clone());
+        async move { agent.end(&context, "completed").await }
+    });
+    let replacing = tokio::spawn({
+        let agent = agent.clone();
+        async move { agent.begin("replaced").await }
+    });
+    // Time is the subject: they had every chance to settle it.
+    until_ms(deadline + 1_000).await;
+    gate.send(true).unwrap();
+    for (submitted, id) in first {
+        let reply = verdict(submitted).await;
+        assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+        let settled = agent.get(id).await;
+        let answers = &outcome(&settled).answers;
+        assert_eq!(answers[0].text.as_deref(), Some("just in time"));
+    }
+    let reply = verdict(late).await;
+    assert!(matches!(reply, InboxReply::Conflict { .. }), "{reply:?}");
+    within("the turn ends", ending).await.unwrap().unwrap();
+    within("a turn begins", replacing).await.unwrap();
+    replica.stop().await;
+}
+
+/// An inbox that holds back the first message to each of some questions until a gate opens.
+struct HeldBack {
+    inner: Arc<dyn Inbox>,
+    held_back: Arc<Vec<ClarifyId>>,
+    open: watch::Receiver<bool>,
+}
+
+#[async_trait]
+impl Inbox for HeldBack {
+    async fn submit(&self, submission: Submission) -> Result<Submitted, LedgerError> {
+        self.inner.submit(submission).await
+    }
+
+    async fn take(&self, tenant: &TenantId) -> Result<mpsc::Receiver<Delivery>, LedgerError> {
+        let mut inner = self.inner.take(tenant).await?;
+        let (out, gated) = mpsc::channel(8);
+        let (held_back, open) = (Arc::clone(&self.held_back), self.open.clone());
+        tokio::spawn(async move {
+            let mut held_back: Vec<_> = held_back.iter().map(ToString::to_string).collect();
+            while let Some(delivery) = inner.recv().await {
+                let held = held_back
+                    .iter()
+                    .position(|id| *id == delivery.clarify_token);
+                let (out, mut open) = (out.clone(), open.clone());
+                if let Some(at) = held {
+                    held_back.remove(at);
+                }
+                tokio::spawn(async move {
+                    if held.is_some() {
+                        let _ = open.wait_for(|open| *open).await;
+                    }
+                    let _ = out.send(delivery).await;
+                });
+            }
+        });
+        Ok(gated)
+    }
+
+    async fn oldest(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+    ) -> Result<Option<Timestamp>, LedgerError> {
+        self.inner.oldest(tenant, session, id).await
+    }
 }

@@ -37,6 +37,7 @@ mod deadlines;
 mod refusals;
 mod restarts;
 mod serving;
+mod streams;
 mod tenants;
 mod turns;
 mod world;

@@ -289,6 +289,13 @@ async fn people_do_not_ask_and_a_credential_is_not_widened() {
     let theirs = host.try_ask(request).await.unwrap().clarify_id;
     let refused = agent.try_get(&theirs).await.unwrap_err();
     assert_eq!(code(&refused), ErrorCode::UnknownClarification);
-    assert_eq!(agent.pending("").await, vec![id]);
+    // A host sees what waits in its profiles; an agent does not see what others asked.
+    assert_eq!(world.host(&replica).pending("").await, vec![id]);
+    for session in ["", "s"] {
+        is(
+            &agent.try_pending(session).await.unwrap_err(),
+            ErrorCode::Forbidden,
+        );
+    }
     replica.stop().await;
 }

@@ -1,12 +1,13 @@
 //! A service that stops or starts settles nothing, and nothing is lost meanwhile (E11, E12).
 
 use crate::agent::outcome;
-use crate::world::{Setup, TENANT, World, clarify_id, says, verdict};
-use askbus_domain::{Event, Millis};
+use crate::world::{Setup, TENANT, World, clarify_id, says, session, tenant, verdict, within};
+use askbus_domain::{Commit, CommitId, ContextId, Event, Millis, SCHEMA, TurnEnd};
 use askbus_session_binding::Listen;
 use askbus_wire::messages::{InboxBody, InboxReply};
 use askbus_wire::proto::attach_event::Event as Told;
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 on_both!(
     a_restart_cancels_nothing_and_answers_wait_for_it,
@@ -170,4 +171,83 @@ async fn one_replica_goes_and_the_other_goes_on(world: World) {
         )
         .await;
     two.stop().await;
+}
+
+/// A commit of a version to come.
+fn newer(session_name: &str) -> Commit {
+    Commit {
+        schema: SCHEMA + 1,
+        commit_id: CommitId::from_uuid(Uuid::new_v4()),
+        tenant: tenant(TENANT),
+        session_id: session(session_name),
+        at: askbus_domain::Timestamp::from_unix_millis(1_800_000_000_000),
+        events: vec![Event::Ended {
+            context_id: ContextId::from_uuid(Uuid::new_v4()),
+            end: TurnEnd::Completed,
+        }],
+    }
+}
+
+on_both!(an_old_version_leaves_answers_to_a_newer_one);
+
+// While versions are mixed, an old replica takes answers to sessions that it cannot read any more.
+async fn an_old_version_leaves_answers_to_a_newer_one(world: World) {
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    let context = agent.begin("new").await;
+    let id = agent.ask(&context, "who may judge?").await;
+    let context = agent.begin("old").await;
+    let other = agent.ask(&context, "and this?").await;
+    let (tenant, session) = (tenant(TENANT), session("new"));
+    let stored = world.bus.ledger.read_session(&tenant, &session, 1);
+    let last = stored.await.unwrap().last().unwrap().seq;
+    let commit = newer("new");
+    askbus_ledger::append(&*world.bus.ledger, &commit, last, None)
+        .await
+        .unwrap();
+    let answer = InboxBody::Respond(says("ann", "not you"));
+    let mut answer = world.submit((TENANT, "new", &id), answer).await;
+    let hold = InboxBody::Hold {
+        actor: crate::world::actor("bob"),
+    };
+    let mut hold = world.submit((TENANT, "new", &id), hold).await;
+    // Sent later to the same inbox, and judged.
+    let reply = world.answer("old", &other, says("ann", "here")).await;
+    assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+    // What was taken is done with before it ends.
+    replica.stop().await;
+    for submitted in [&mut answer, &mut hold] {
+        assert!(submitted.reply.try_recv().is_err(), "nobody could judge");
+    }
+    let id = clarify_id(&id);
+    let left = world.bus.inbox.oldest(&tenant, &session, id);
+    assert!(left.await.unwrap().is_some(), "an answer was thrown away");
+    let stored = world.bus.ledger.read_session(&tenant, &session, last + 1);
+    assert_eq!(stored.await.unwrap().len(), 1, "nothing was written");
+}
+
+// The log keeps nothing for ever, and a replica may outlive what it has read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_aged_out_of_the_log_begins_anew() {
+    let mut world = World::jetstream().await;
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    for end in ["completed", "stopped"] {
+        let context = agent.begin("s").await;
+        let id = agent.ask(&context, "remembered?").await;
+        agent.try_cancel(&id).await.unwrap();
+        agent.end(&context, end).await.unwrap();
+        let client = world.nats().client().await.unwrap();
+        let filter = askbus_wire::subject::log_session(&tenant(TENANT), &session("s"));
+        let purge = serde_json::json!({ "filter": filter }).to_string();
+        let purged = client.request("$JS.API.STREAM.PURGE.ASKBUS_LOG", purge.into());
+        let purged = within("the session ages", purged).await.unwrap();
+        let purged: serde_json::Value = serde_json::from_slice(&purged.payload).unwrap();
+        assert_eq!(purged["purged"], 4, "{purged}");
+    }
+    let context = agent.begin("s").await;
+    let id = agent.ask(&context, "once more?").await;
+    let reply = world.answer("s", &id, says("ann", "yes")).await;
+    assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+    replica.stop().await;
 }

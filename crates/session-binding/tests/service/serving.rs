@@ -1,7 +1,7 @@
 //! What operators and tools rely on: health, reflection, the socket.
 
 use crate::world::{Setup, World, within};
-use askbus_session_binding::{Listen, Options, StartError, start};
+use askbus_session_binding::{Clock, Listen, Options, StartError, start};
 use askbus_wire::tenants::Tenants;
 use std::os::unix::fs::PermissionsExt as _;
 use tokio_util::sync::CancellationToken;
@@ -78,6 +78,7 @@ async fn a_socket_is_private_and_has_one_owner() {
     agent.ask(&context, "through the socket?").await;
     let second = Options {
         bus: world.bus.clone(),
+        clock: Clock::system(),
         verifier: world.verifier(),
         listen: Listen::Socket(path.clone()),
         tenants: Tenants::default(),

@@ -26,8 +26,9 @@ async fn equal_ids_of_two_tenants_do_not_cross(world: World) {
     let their_context = theirs.begin("s").await;
     let our_id = ours.ask(&our_context, "ours?").await;
     let their_id = theirs.ask(&their_context, "theirs?").await;
-    assert_eq!(ours.pending("s").await, vec![our_id.clone()]);
-    assert_eq!(theirs.pending("").await, vec![their_id.clone()]);
+    let (our_host, their_host) = (world.host(&replica), world.host_of(&replica, "acme"));
+    assert_eq!(our_host.pending("s").await, vec![our_id.clone()]);
+    assert_eq!(their_host.pending("").await, vec![their_id.clone()]);
     for (agent, id) in [(&ours, &their_id), (&theirs, &our_id)] {
         for refused in [
             agent.try_get(id).await,

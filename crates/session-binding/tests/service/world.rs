@@ -1,7 +1,7 @@
 //! One test's world: keys, a bus, replicas of the service, and the log to look into.
 
 use crate::agent::Agent;
-use askbus_credential::{Grant, Issuer, Role, Verifier};
+use askbus_credential::{Grant, Issued, Issuer, Role, Verifier};
 use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, ProfileId,
     Response, SCHEMA, SessionId, Surface, TenantId,
@@ -9,7 +9,7 @@ use askbus_domain::{
 use askbus_ledger::embedded::{self, EmbeddedHandle};
 use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
 use askbus_ledger::{Bus, Submission, Submitted};
-use askbus_session_binding::{Handle, Listen, Options, start};
+use askbus_session_binding::{Clock, Handle, Listen, Options, start};
 use askbus_testkit::NatsServer;
 use askbus_wire::client::Target;
 use askbus_wire::codec::Decoded;
@@ -110,6 +110,7 @@ impl Setup {
     pub fn options(&self, bus: Bus, verifier: Verifier) -> Options {
         Options {
             bus,
+            clock: Clock::system(),
             verifier,
             listen: self.listen.clone(),
             tenants: Tenants::parse(self.tenants).unwrap(),
@@ -235,6 +236,23 @@ impl World {
         self.issuer.sign(&grant).unwrap().0
     }
 
+    /// An agent's credential of this life, with its record.
+    pub fn agent_token(&self, life: Duration) -> (String, Issued) {
+        let grant = Grant {
+            subject: PersonId::new("robot").unwrap(),
+            role: Role::Agent,
+            tenant: tenant(TENANT),
+            profiles: vec![ProfileId::new(PROFILE).unwrap()],
+            groups: Vec::new(),
+            life,
+        };
+        self.issuer.sign(&grant).unwrap()
+    }
+
+    pub fn revoke(&self, issued: &Issued) {
+        self.issuer.revoke(&issued.id).unwrap();
+    }
+
     /// An agent of the usual tenant and profile.
     pub fn agent(&self, replica: &Replica) -> Agent {
         self.agent_of(replica, TENANT, PROFILE)
@@ -242,6 +260,16 @@ impl World {
 
     pub fn agent_of(&self, replica: &Replica, tenant: &str, profile: &str) -> Agent {
         let token = self.token(Role::Agent, "robot", tenant, &[profile]);
+        Agent::new(&replica.target, &token)
+    }
+
+    /// A host of the usual tenant and profile, which may list what waits.
+    pub fn host(&self, replica: &Replica) -> Agent {
+        self.host_of(replica, TENANT)
+    }
+
+    pub fn host_of(&self, replica: &Replica, tenant: &str) -> Agent {
+        let token = self.token(Role::Host, "ci", tenant, &[PROFILE]);
         Agent::new(&replica.target, &token)
     }
 
