@@ -152,6 +152,15 @@ fn decide_end(
 
 /// E11: whatever waits is cancelled before the turn ends, in the same commit.
 fn end_turn(state: &Session, turn: &Turn, end: TurnEnd, now: Timestamp) -> Vec<Event> {
+    // A turn that its own asker held ended because the asker is gone, not by anybody's decision.
+    let cause = |c: &Clarification| match &turn.holder {
+        Holder::Lease { name, .. }
+            if end == TurnEnd::Interrupted && name.as_str() == c.asker_id.as_str() =>
+        {
+            CancelCause::AskerGone
+        }
+        _ => CancelCause::TurnEnded,
+    };
     let mut events: Vec<Event> = state
         .pending()
         .filter_map(|c| {
@@ -159,7 +168,7 @@ fn end_turn(state: &Session, turn: &Turn, end: TurnEnd, now: Timestamp) -> Vec<E
             if now >= c.expires_at() || end == TurnEnd::Expired {
                 Some(timed_out(c, now))
             } else {
-                withdrawn(c, CancelCause::TurnEnded, now)
+                withdrawn(c, cause(c), now)
             }
         })
         .collect();

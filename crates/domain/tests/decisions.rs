@@ -5,8 +5,8 @@
 mod fixture;
 
 use askbus_domain::{
-    AskCommand, CancelCause, Command, DecidedBy, Dialect, Event, EventKind, Questions, Reason,
-    Rejection, SCHEMA, Session, TURN_CAP, TurnEnd, parse_arguments,
+    AskCommand, CancelCause, Command, DecidedBy, Dialect, Event, EventKind, Holder, Millis,
+    Questions, Reason, Rejection, SCHEMA, Session, TURN_CAP, TurnEnd, parse_arguments,
 };
 use fixture::{
     Log, answer, ask, at, begin, chosen, cid, ctx, end, expire, hold, id, kinds, outcome, pending,
@@ -286,6 +286,30 @@ fn doing_a_thing_twice_does_it_once() {
         Ok(Vec::new())
     );
     assert_eq!(log.state, ended);
+}
+
+/// An asker that holds its own turn may learn that it was only out of sight, and ask again.
+// contract: E11 E20
+#[test]
+fn a_lost_asker_is_the_cause_also_when_its_own_turn_goes_first() {
+    let held_by = |name: &str| {
+        let mut log = Log::default();
+        let mut start = begin(1);
+        start.holder = Holder::Lease {
+            name: id(name),
+            ttl: Millis(15_000),
+        };
+        log.run(&Command::Begin(start), at(0)).unwrap();
+        let question = ask(1, Dialect::Ask, &question());
+        let asker = question.asker_id.clone();
+        log.run(&Command::Ask(Box::new(question)), at(1)).unwrap();
+        log.run(&Command::HolderLost { name: id(name) }, at(20_000))
+            .unwrap();
+        (asker, outcome(&log, 1).cause)
+    };
+    let (asker, _) = held_by("somebody");
+    assert_eq!(held_by("somebody").1, Some(CancelCause::TurnEnded));
+    assert_eq!(held_by(asker.as_str()).1, Some(CancelCause::AskerGone));
 }
 
 /// A host that retries a begin it thinks lost must not end the turn that followed it.

@@ -287,7 +287,7 @@ impl Inner {
         let withdrawal = async move {
             let mut backoff = Backoff::default();
             while let Err(error) = inner.cancel(&clarify_id, &trace).await {
-                if error.code != ErrorCode::Unavailable {
+                if !place::may_pass(error.code) {
                     tracing::debug!(clarify_id, code = error.code.as_str(), "not withdrawn");
                     return;
                 }

@@ -63,6 +63,8 @@ codes! {
     UpgradeNeeded = "UPGRADE_NEEDED", FailedPrecondition, 409, 78;
     /// The log or a service cannot be reached now; what was sent is kept by its sender.
     Unavailable = "UNAVAILABLE", Unavailable, 503, 69;
+    /// The service is there, the log is not; certainly nothing was written.
+    LogUnavailable = "LOG_UNAVAILABLE", Unavailable, 503, 69;
     /// The log is full.
     Full = "FULL", ResourceExhausted, 503, 69;
     /// Too many requests.

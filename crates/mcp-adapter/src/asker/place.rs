@@ -42,6 +42,7 @@ pub(super) async fn place(
         call,
         ask_id: new_id(),
         placing: None,
+        in_doubt: false,
         renewed: false,
     };
     let mut backoff = Backoff::default();
@@ -68,7 +69,13 @@ pub(super) async fn place(
                 credential_reread = true;
                 continue;
             }
-            Err(error) if error.code != ErrorCode::Unavailable => break Err(error),
+            // Certainly not asked: trying again is all there is to it, and only for so long.
+            Err(error) if error.code == ErrorCode::LogUnavailable && attempt.placing.is_none() => {
+                if patience.is_over() {
+                    break Err(no_log());
+                }
+            }
+            Err(error) if !may_pass(error.code) => break Err(error),
             Err(_) if attempt.placing.is_some() => patience = Patience::Endless,
             Err(error) if patience.is_over() => break Err(no_service(inner, &error)),
             Err(_) => {}
@@ -95,6 +102,8 @@ struct Attempt<'a> {
     ask_id: String,
     /// There from the first `Ask` on that may have reached the service.
     placing: Option<Placing<'a>>,
+    /// An `Ask` was lost on its way there or back.
+    in_doubt: bool,
     renewed: bool,
 }
 
@@ -124,7 +133,13 @@ impl Attempt<'_> {
                     let inner = Arc::clone(inner);
                     return Ok(Asked::new(inner, response, trace, fate, own_turn));
                 }
-                Err(error) if error.code == ErrorCode::Unavailable => return Err(error),
+                Err(error) if may_pass(error.code) => {
+                    self.in_doubt |= error.code == ErrorCode::Unavailable;
+                    if !self.in_doubt {
+                        self.placing = None;
+                    }
+                    return Err(error);
+                }
                 // Gone with the lease during an outage: once, another turn is begun.
                 Err(error) if own_turn && !self.renewed && is_turn_over(error.code) => {
                     self.placing = None;
@@ -138,6 +153,11 @@ impl Attempt<'_> {
             }
         }
     }
+}
+
+/// Whether the same call may succeed later.
+pub(super) const fn may_pass(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::Unavailable | ErrorCode::LogUnavailable)
 }
 
 const fn is_turn_over(code: ErrorCode) -> bool {
@@ -216,6 +236,14 @@ fn listen(inner: &Arc<Inner>) {
         let runtime = inner.runtime.clone();
         *listening = Some(runtime.spawn(async move { inner.resolutions.keep(&inner).await }));
     }
+}
+
+fn no_log() -> WireError {
+    WireError::new(
+        ErrorCode::LogUnavailable,
+        "The Askbus service is there, but it cannot reach its log now. Nobody was asked and nothing \
+         has been decided. Ask again later; whoever runs the service should look at the bus.",
+    )
 }
 
 fn no_service(inner: &Inner, error: &WireError) -> WireError {
