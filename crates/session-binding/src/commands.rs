@@ -26,8 +26,9 @@ use tokio_util::task::TaskTracker;
 const QUEUES: usize = 128;
 /// Commands that may wait in one queue.
 const QUEUE_LENGTH: usize = 1_024;
-/// How long a command is tried while the log cannot be reached.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a command is tried while the log cannot be reached: less than callers wait for a reply,
+/// so that they hear that nothing was written.
+const PATIENCE: Duration = Duration::from_secs(6);
 /// How soon a command that waits for an answer to be judged is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 /// Attempts against other writers. Every lost attempt means that another one got on.
@@ -40,6 +41,9 @@ pub(crate) enum CommandError {
     Rejected(#[from] Rejection),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// It may have been written: the same command again tells.
+    #[error("whether it was written is not known ({0}); try again")]
+    Uncertain(String),
     #[error("the service is busy or stopping; try again")]
     Overloaded,
     /// The question would time out although the inbox holds an answer that came in time.
@@ -62,11 +66,11 @@ impl From<CommandError> for WireError {
                 WireError::new(ErrorCode::Internal, e)
             }
             CommandError::Ledger(e @ LedgerError::Unavailable(_)) => {
-                WireError::new(ErrorCode::Unavailable, e)
+                WireError::new(ErrorCode::LogUnavailable, e)
             }
-            CommandError::Overloaded | CommandError::AnswersFirst(_) => {
-                WireError::new(ErrorCode::Unavailable, error)
-            }
+            CommandError::Overloaded
+            | CommandError::Uncertain(_)
+            | CommandError::AnswersFirst(_) => WireError::new(ErrorCode::Unavailable, error),
         }
     }
 }
@@ -236,9 +240,7 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
                 catch_up(core, &job.key, last_seq).await?;
             }
             Err(AppendError::Conflict) => return Err(CommandError::Overloaded),
-            Err(AppendError::Uncertain(why)) => {
-                return Err(CommandError::Ledger(LedgerError::Unavailable(why)));
-            }
+            Err(AppendError::Uncertain(why)) => return Err(CommandError::Uncertain(why)),
             Err(AppendError::Ledger(error)) => return Err(error.into()),
         }
     }
@@ -296,9 +298,16 @@ async fn write(
     give_up: Instant,
 ) -> Result<u64, AppendError> {
     let mut pause = Duration::from_millis(20);
+    let mut in_doubt = false;
     loop {
-        let error = match askbus_ledger::append(&*core.bus.ledger, commit, expected, trace).await {
+        let appended = askbus_ledger::append(&*core.bus.ledger, commit, expected, trace).await;
+        in_doubt |= matches!(appended, Err(AppendError::Uncertain(_)));
+        let error = match appended {
             Ok(seq) => return Ok(seq),
+            // An earlier attempt may have been written after all.
+            Err(AppendError::Ledger(LedgerError::Unavailable(why))) if in_doubt => {
+                AppendError::Uncertain(why)
+            }
             Err(
                 error @ (AppendError::Uncertain(_)
                 | AppendError::Ledger(LedgerError::Unavailable(_))),

@@ -8,6 +8,7 @@ use crate::options::{Listen, StartError};
 use crate::service::Core;
 use askbus_wire::proto::clarify_service_server::ClarifyServiceServer;
 use askbus_wire::proto::turn_service_server::TurnServiceServer;
+use futures::stream;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -50,6 +51,20 @@ pub(crate) async fn listen(
                 )
                 .await;
                 let _ = fs::remove_file(path);
+            });
+            Ok(None)
+        }
+        Listen::Memory(address) => {
+            let incoming = stream::unfold(address.bind(), |mut listener| async {
+                let connection = listener.accept().await?;
+                Some((Ok::<_, std::io::Error>(connection), listener))
+            });
+            tasks.spawn(async move {
+                drained(
+                    router.serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned()),
+                    &stop,
+                )
+                .await;
             });
             Ok(None)
         }

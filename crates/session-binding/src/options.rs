@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use askbus_credential::Verifier;
 use askbus_domain::Millis;
 use askbus_ledger::{Bus, LedgerError};
+use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ pub enum Listen {
     Socket(PathBuf),
     /// A TCP address.
     Tcp(SocketAddr),
+    /// An address within this process, for simulations.
+    Memory(MemoryAddress),
 }
 
 /// Everything it needs.

@@ -1,6 +1,6 @@
 //! The bus is absent, or goes away.
 
-use crate::support::{BINARY, asked, choose, id, one_question};
+use crate::support::{BINARY, asked, begin_turn, choose, id, one_question};
 use anyhow::Result;
 use askbus_testkit::{McpStdio, NatsServer, Service, Team, within};
 
@@ -88,5 +88,27 @@ async fn an_answer_without_a_bus_is_kept_by_its_sender_and_goes_through_later() 
     let outcome = &client.reply(1).await?["result"]["structuredContent"];
     assert_eq!(outcome["reason"], "response", "{outcome}");
     assert_eq!(outcome["answers"][0]["options"][0]["label"], "no");
+    Ok(())
+}
+
+/// A script hears at once enough that nothing was asked; it does not hang on a bus that is away.
+// contract: A3 E11
+#[tokio::test]
+async fn a_script_does_not_hang_on_a_bus_that_is_away() -> Result<()> {
+    let (mut nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
+    let binding = team.session_binding(&nats).await?;
+    let gateway = team.gateway(&nats, &binding.address).await?;
+    let host = team.credential("host", "acme", "default", "host").await?;
+    let askbus = team.client(&gateway.address, &host)?;
+    let context = begin_turn(&askbus, "s1", &[]).await?;
+    nats.kill9().await?;
+    for askbus in [askbus.clone().env("ASKBUS_CONTEXT", context), askbus] {
+        let done = askbus
+            .run(&["ask", "Is anybody there?", "--timeout", "5s"])
+            .await?;
+        assert_eq!(done.code, 69, "{done:?}");
+        assert!(done.stderr.contains("cannot reach its log"), "{done:?}");
+        assert!(done.stderr.contains("LOG_UNAVAILABLE"), "{done:?}");
+    }
     Ok(())
 }

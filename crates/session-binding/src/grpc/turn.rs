@@ -65,7 +65,7 @@ pub(crate) async fn bound(
         // It may have been begun elsewhere a moment ago.
         barrier(core)
             .await
-            .map_err(|e| WireError::new(ErrorCode::Unavailable, e))?;
+            .map_err(|e| WireError::new(ErrorCode::LogUnavailable, e))?;
     }
     match core.projection.key_of_context(context) {
         Some(key) if key.0 == *tenant => Ok((context, key)),
