@@ -192,6 +192,7 @@ pub(crate) async fn session_binding(
         (Listen::Socket(path), _) => path.display().to_string(),
         (_, Some(address)) => address.to_string(),
         (Listen::Tcp(address), None) => address.to_string(),
+        (Listen::Memory(_), None) => "this process".to_owned(),
     };
     let line = json!({"service": "session-binding", "address": address, "instance": instance});
     ready(&args.service, "session-binding", &line);

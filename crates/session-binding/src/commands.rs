@@ -345,6 +345,16 @@ async fn catch_up(core: &Core, key: &Key, last_seq: u64) -> Result<(), LedgerErr
     Ok(())
 }
 
+/// The session as it stands here, read from the log when it was forgotten.
+pub(crate) async fn known(core: &Core, key: &Key) -> Result<Arc<Session>, LedgerError> {
+    let (session, last_seq) = core.projection.session(key);
+    if last_seq > 0 {
+        return Ok(session);
+    }
+    catch_up(core, key, 0).await?;
+    Ok(core.projection.session(key).0)
+}
+
 /// Waits, for a bounded time, until the tail has come to `seq`.
 pub(crate) async fn wait_applied(core: &Core, seq: u64) -> Result<(), LedgerError> {
     let mut applied = core.projection.applied();

@@ -152,7 +152,10 @@ async fn forget(core: Arc<Core>, shutdown: CancellationToken) {
         tokio::select! {
             biased;
             () = shutdown.cancelled() => return,
-            _ = pace.tick() => core.projection.forget(core.now()),
+            _ = pace.tick() => {
+                core.projection.forget(core.now());
+                core.stats.set_kept(core.projection.kept());
+            }
         }
     }
 }

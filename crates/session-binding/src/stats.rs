@@ -10,6 +10,26 @@ pub struct Stats {
     answers: AtomicU64,
     refused: AtomicU64,
     skewed: AtomicU64,
+    sessions: AtomicU64,
+    clarifications: AtomicU64,
+}
+
+impl Stats {
+    /// Sessions kept in memory, as of half a minute ago at most.
+    pub fn sessions(&self) -> u64 {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// Clarifications kept in memory, settled ones included, as of half a minute ago at most.
+    pub fn clarifications(&self) -> u64 {
+        self.clarifications.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_kept(&self, (sessions, clarifications): (usize, usize)) {
+        self.sessions.store(sessions as u64, Ordering::Relaxed);
+        self.clarifications
+            .store(clarifications as u64, Ordering::Relaxed);
+    }
 }
 
 macro_rules! counters {

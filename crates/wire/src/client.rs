@@ -1,6 +1,7 @@
 //! Reaching a session-binding: the Unix socket of a single machine, or an address.
 
 use crate::error::{ErrorCode, WireError};
+use crate::memory::MemoryAddress;
 use crate::proto::clarify_service_client::ClarifyServiceClient;
 use crate::proto::turn_service_client::TurnServiceClient;
 use hyper_util::rt::TokioIo;
@@ -24,6 +25,8 @@ pub enum Target {
     /// Several replicas, `host:port` each: any of them serves any session. A connection goes to
     /// one that accepts it, beginning with a random one; when it breaks, the next one goes on.
     Replicas(Vec<String>),
+    /// Within this process: the first of these addresses at which somebody listens.
+    Memory(Vec<MemoryAddress>),
 }
 
 /// Text that is not a target.
@@ -69,6 +72,7 @@ impl fmt::Display for Target {
             Target::Socket(path) => write!(f, "{}", path.display()),
             Target::Url(url) => f.write_str(url),
             Target::Replicas(list) => f.write_str(&list.join(",")),
+            Target::Memory(_) => f.write_str("this process"),
         }
     }
 }
@@ -85,7 +89,9 @@ impl Target {
             WireError::new(ErrorCode::InvalidRequest, format!("{self}: {e}"))
         };
         let address = match self {
-            Target::Socket(_) | Target::Replicas(_) => "http://askbus.invalid".to_owned(),
+            Target::Socket(_) | Target::Replicas(_) | Target::Memory(_) => {
+                "http://askbus.invalid".to_owned()
+            }
             Target::Url(url) => url.clone(),
         };
         let endpoint = Endpoint::from_shared(address)
@@ -102,6 +108,13 @@ impl Target {
                 endpoint.connect_with_connector_lazy(tower::service_fn(move |_| {
                     let list = list.clone();
                     async move { connect_any(&list).await.map(TokioIo::new) }
+                }))
+            }
+            Target::Memory(list) => {
+                let list = list.clone();
+                endpoint.connect_with_connector_lazy(tower::service_fn(move |_| {
+                    let list = list.clone();
+                    async move { connect_within(&list).await.map(TokioIo::new) }
                 }))
             }
             Target::Socket(path) => {
@@ -133,6 +146,17 @@ async fn connect_any(list: &[String]) -> std::io::Result<tokio::net::TcpStream> 
             }
             Ok(Err(error)) => last = error,
             Err(_) => last = std::io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
+}
+
+async fn connect_within(list: &[MemoryAddress]) -> std::io::Result<tokio::io::DuplexStream> {
+    let mut last = std::io::Error::other("no address is named");
+    for address in list {
+        match address.connect().await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
         }
     }
     Err(last)

@@ -15,6 +15,7 @@ pub mod codec;
 pub mod convert;
 pub mod error;
 pub mod headers;
+pub mod memory;
 pub mod messages;
 pub mod subject;
 pub mod targets;

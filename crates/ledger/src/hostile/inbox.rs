@@ -1,6 +1,6 @@
 //! The inbox of the hostile bus.
 
-use super::{Shared, lock, now};
+use super::{Shared, lock};
 use crate::message_id::message_id;
 use crate::{Ack, Delivery, Inbox, LedgerError, ReplySink, Submission, Submitted};
 use askbus_domain::{ClarifyId, SessionId, TenantId, Timestamp};
@@ -57,7 +57,7 @@ impl Inbox for HostileInbox {
                     session: submission.session,
                     clarify_id: submission.clarify_id,
                     payload: payload.into(),
-                    stored_at: now(),
+                    stored_at: self.0.now(),
                     deliveries: 0,
                     trace: submission.trace,
                     due: None,

@@ -1,6 +1,6 @@
 //! The log of the hostile bus.
 
-use super::{Shared, lock, now};
+use super::{Shared, lock};
 use crate::{AppendError, Ledger, LedgerError, Stored};
 use askbus_domain::{ClarifyId, Commit, CommitId, Event, SessionId, TenantId};
 use askbus_wire::codec::{self, Decoded};
@@ -50,7 +50,7 @@ impl HostileLedger {
         }
         let seq = log.messages.len() as u64 + 1;
         let before = log.messages.last().map(|m| m.stored_at);
-        let at = before.map_or_else(now, |before| before.max(now()));
+        let at = before.map_or(self.0.now(), |before| before.max(self.0.now()));
         log.messages.push(Arc::new(Stored {
             seq,
             stored_at: at,

@@ -9,12 +9,13 @@ mod others;
 mod random;
 
 use crate::{Bus, LedgerError};
-use askbus_domain::Timestamp;
+use askbus_domain::{Millis, Timestamp};
 use random::Random;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -91,6 +92,9 @@ impl Default for Faults {
 
 struct Shared {
     faults: Faults,
+    /// What the clock of the bus showed when it was opened; it goes on with tokio's time.
+    epoch: Timestamp,
+    opened: Instant,
     random: Mutex<Random>,
     log: Mutex<log::Log>,
     last: watch::Sender<u64>,
@@ -106,14 +110,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn now() -> Timestamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Timestamp::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
 impl Shared {
+    /// The moment that is stamped on what is stored now.
+    fn now(&self) -> Timestamp {
+        let since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.epoch.plus(Millis(since))
+    }
+
     /// Whether a fault of this likelihood strikes now.
     fn strikes(&self, percent: u8) -> bool {
         lock(&self.random).percent(percent)
@@ -166,8 +169,20 @@ pub fn open(seed: u64) -> (Bus, HostileHandle) {
 
 /// An empty bus with these faults.
 pub fn open_with(seed: u64, faults: Faults) -> (Bus, HostileHandle) {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    open_at(seed, faults, Timestamp::from_unix_millis(now))
+}
+
+/// An empty bus with these faults whose clock shows `epoch` now. Its moments and delays follow
+/// tokio's time, which may be paused.
+pub fn open_at(seed: u64, faults: Faults, epoch: Timestamp) -> (Bus, HostileHandle) {
     let shared = Arc::new(Shared {
         faults,
+        epoch,
+        opened: Instant::now(),
         random: Mutex::new(Random::new(seed)),
         log: Mutex::default(),
         last: watch::Sender::new(0),

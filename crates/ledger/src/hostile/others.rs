@@ -1,6 +1,6 @@
 //! Drafts and heartbeats of the hostile bus.
 
-use super::{Shared, lock, now};
+use super::{Shared, lock};
 use crate::{Alive, Drafts, LedgerError, StoredDraft};
 use askbus_domain::{ClarifyId, PersonId, SessionId, TenantId};
 use askbus_wire::messages::{Draft, Heartbeat};
@@ -27,7 +27,7 @@ impl Drafts for HostileDrafts {
         let payload = crate::drafts::encode(draft)?;
         self.0.maybe_unavailable(self.0.faults.unavailable)?;
         let key = subject::draft(tenant, session, id, person, &draft.tab);
-        lock(&self.0.drafts).insert(key, (now(), payload));
+        lock(&self.0.drafts).insert(key, (self.0.now(), payload));
         self.0.maybe_unavailable(self.0.faults.lost_ack)
     }
 

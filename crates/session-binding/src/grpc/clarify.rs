@@ -1,6 +1,7 @@
 //! `ClarifyService`.
 
 use crate::attachments::{ATTACH_BUFFER, AttachItem, event_of};
+use crate::commands;
 use crate::grpc::caller;
 use crate::grpc::turn::{bound, invalid, or_new};
 use crate::leases::{Held, Leases};
@@ -101,7 +102,11 @@ async fn find(
     let found = past::find(core, &credential.tenant, id)
         .await
         .map_err(unavailable)?;
-    Ok(found.filter(|(key, _)| allowed(key, &core.projection.session(key).0)))
+    let Some((key, clarification)) = found else {
+        return Ok(None);
+    };
+    let session = commands::known(core, &key).await.map_err(unavailable)?;
+    Ok(allowed(&key, &session).then_some((key, clarification)))
 }
 
 async fn find_or_404(

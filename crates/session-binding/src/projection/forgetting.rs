@@ -37,6 +37,12 @@ impl Projection {
         while self.lock().forget(now) {}
     }
 
+    /// How many sessions and clarifications are kept.
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.sessions.len(), state.clarifications.len())
+    }
+
     /// Takes a session that is not known here from all that the log holds of it.
     pub(crate) fn load(&self, key: &Key, stored: &[Arc<Stored>]) -> Vec<Change> {
         let mut changes = Vec::new();

@@ -34,6 +34,7 @@ mod asking;
 mod broken_bus;
 mod crashes;
 mod deadlines;
+mod forgetting;
 mod refusals;
 mod restarts;
 mod serving;

@@ -4,15 +4,17 @@ use crate::agent::Agent;
 use askbus_credential::{Grant, Issued, Issuer, Role, Verifier};
 use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, ProfileId,
-    Response, SCHEMA, SessionId, Surface, TenantId,
+    Response, SCHEMA, SessionId, Surface, TenantId, Timestamp,
 };
 use askbus_ledger::embedded::{self, EmbeddedHandle};
+use askbus_ledger::hostile::{self, Faults, HostileHandle};
 use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
 use askbus_ledger::{Bus, Submission, Submitted};
 use askbus_session_binding::{Clock, Handle, Listen, Options, start};
 use askbus_testkit::NatsServer;
 use askbus_wire::client::Target;
 use askbus_wire::codec::Decoded;
+use askbus_wire::memory::MemoryAddress;
 use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
 use askbus_wire::tenants::Tenants;
 use std::time::Duration;
@@ -24,6 +26,8 @@ use uuid::Uuid;
 const BOUND: Duration = Duration::from_secs(30);
 pub const TENANT: &str = "local";
 pub const PROFILE: &str = "default";
+/// When virtual time begins.
+const EPOCH: Timestamp = Timestamp::from_unix_millis(1_800_000_000_000);
 
 /// Waits, at most as long as anything may take here.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -47,6 +51,7 @@ pub fn clarify_id(text: &str) -> ClarifyId {
 enum Backing {
     Embedded(Option<EmbeddedHandle>),
     JetStream(Box<NatsServer>, #[allow(dead_code)] JetStreamHandle),
+    Memory(#[allow(dead_code)] HostileHandle),
 }
 
 pub struct World {
@@ -65,6 +70,7 @@ pub struct Setup {
     pub tenants: &'static str,
     pub listen: Listen,
     pub instance: String,
+    pub clock: Clock,
 }
 
 impl Default for Setup {
@@ -74,11 +80,21 @@ impl Default for Setup {
             tenants: "all",
             listen: Listen::Tcp("127.0.0.1:0".parse().unwrap()),
             instance: Uuid::new_v4().to_string(),
+            clock: Clock::system(),
         }
     }
 }
 
 impl Setup {
+    /// On virtual time and without sockets, like [`World::in_memory`].
+    pub fn in_memory() -> Self {
+        Self {
+            listen: Listen::Memory(MemoryAddress::new()),
+            clock: Clock::virtual_at(EPOCH, 0, 1),
+            ..Self::default()
+        }
+    }
+
     pub fn lease(lease: Millis) -> Self {
         Self {
             lease,
@@ -110,7 +126,7 @@ impl Setup {
     pub fn options(&self, bus: Bus, verifier: Verifier) -> Options {
         Options {
             bus,
-            clock: Clock::system(),
+            clock: self.clock.clone(),
             verifier,
             listen: self.listen.clone(),
             tenants: Tenants::parse(self.tenants).unwrap(),
@@ -125,6 +141,7 @@ fn target_of(handle: &Handle, listen: &Listen) -> Target {
     match (handle.address(), listen) {
         (Some(address), _) => Target::Url(format!("http://{address}")),
         (None, Listen::Socket(path)) => Target::Socket(path.clone()),
+        (None, Listen::Memory(address)) => Target::Memory(vec![address.clone()]),
         (None, Listen::Tcp(_)) => panic!("a TCP listener has an address"),
     }
 }
@@ -144,6 +161,12 @@ impl World {
         within("the streams are made", made).await.unwrap();
         let dir = TempDir::new().unwrap();
         Self::over(dir, bus, Backing::JetStream(Box::new(server), handle))
+    }
+
+    /// Everything in memory, without a fault, and on virtual time when tokio's is paused.
+    pub fn in_memory() -> Self {
+        let (bus, handle) = hostile::open_at(1, Faults::NONE, EPOCH);
+        Self::over(TempDir::new().unwrap(), bus, Backing::Memory(handle))
     }
 
     fn over(dir: TempDir, bus: Bus, backing: Backing) -> Self {
@@ -170,7 +193,9 @@ impl World {
     pub fn nats(&mut self) -> &mut NatsServer {
         match &mut self.backing {
             Backing::JetStream(server, _) => server,
-            Backing::Embedded(_) => panic!("there is no server behind the embedded file"),
+            Backing::Embedded(_) | Backing::Memory(_) => {
+                panic!("there is no server behind the embedded file")
+            }
         }
     }
 
@@ -178,7 +203,9 @@ impl World {
     pub fn jetstream_options(&self, name: &str) -> JetStreamOptions {
         match &self.backing {
             Backing::JetStream(server, _) => JetStreamOptions::new(server.url(), name),
-            Backing::Embedded(_) => panic!("there is no server behind the embedded file"),
+            Backing::Embedded(_) | Backing::Memory(_) => {
+                panic!("there is no server behind the embedded file")
+            }
         }
     }
 
@@ -204,7 +231,7 @@ impl World {
     /// A replica whose bus is `change` of the real one. On JetStream it has a connection of its own.
     pub async fn replica_with(&self, setup: Setup, change: impl FnOnce(Bus) -> Bus) -> Replica {
         let (bus, link) = match &self.backing {
-            Backing::Embedded(_) => (self.bus.clone(), None),
+            Backing::Embedded(_) | Backing::Memory(_) => (self.bus.clone(), None),
             Backing::JetStream(..) => {
                 let options = self.jetstream_options("session-binding@test");
                 let (bus, _, handle) = jetstream::connect(options).await.unwrap();

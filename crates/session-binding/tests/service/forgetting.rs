@@ -1,0 +1,125 @@
+//! What is over is forgotten, and nobody notices: on virtual time, hours pass at once.
+
+use crate::agent::{Agent, code, outcome};
+use crate::world::{PROFILE, Replica, Setup, TENANT, World, says};
+use askbus_credential::Role;
+use askbus_domain::{CancelCause, Event};
+use askbus_wire::error::ErrorCode;
+use askbus_wire::messages::InboxReply;
+use askbus_wire::proto::BeginTurnRequest;
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A session with one question, over: its context and the question.
+async fn over(agent: &Agent, session: &str) -> (String, String) {
+    let context = agent.begin(session).await;
+    let id = agent.ask(&context, "and then?").await;
+    agent.end(&context, "completed").await.unwrap();
+    (context, id)
+}
+
+async fn nothing_is_missed(world: &World, replica: &Replica, kept: bool) {
+    let agent = world.agent(replica);
+    let (context, id) = over(&agent, "s").await;
+    // Time is the subject.
+    tokio::time::sleep(if kept { 6 * MINUTE } else { 400 * MINUTE }).await;
+    let stats = replica.handle.stats();
+    assert_eq!(stats.sessions(), u64::from(kept));
+    assert_eq!(stats.clarifications(), 0);
+    // Its question is found, for those whose it is.
+    assert_eq!(outcome(&agent.get(&id).await).cause, "turn_ended");
+    let stranger = world.agent_of(replica, TENANT, "other");
+    let refused = stranger.try_get(&id).await.unwrap_err();
+    assert_eq!(code(&refused), ErrorCode::UnknownClarification);
+    let refused = agent
+        .try_ask(agent.ask_request(&context, "ask", crate::agent::question("?")))
+        .await;
+    let expected = [ErrorCode::NoActiveTurn, ErrorCode::ContextExpired];
+    assert!(expected.contains(&code(&refused.unwrap_err())));
+    // An answer to it is noted.
+    let InboxReply::Late { outcome } = world.answer("s", &id, says("ann", "well")).await else {
+        panic!("it was over long ago")
+    };
+    assert_eq!(outcome.cause, Some(CancelCause::TurnEnded));
+    // The session is still its profile's, and goes on.
+    let foreign = BeginTurnRequest {
+        session_id: "s".into(),
+        ..BeginTurnRequest::default()
+    };
+    let refused = stranger.try_begin(foreign).await.unwrap_err();
+    assert_eq!(code(&refused), ErrorCode::ContextExpired);
+    let context = agent.begin("s").await;
+    let id = agent.ask(&context, "again?").await;
+    let reply = world.answer("s", &id, says("ann", "yes")).await;
+    assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+    let late = |e: &&Event| matches!(e, Event::Late { .. });
+    assert_eq!(world.events("s").await.iter().filter(late).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_questions_of_a_turn_that_is_over_are_read_again_on_demand() {
+    let world = World::in_memory();
+    let replica = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    nothing_is_missed(&world, &replica, true).await;
+    replica.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_over_for_hours_is_read_again_on_demand() {
+    let world = World::in_memory();
+    let replica = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    nothing_is_missed(&world, &replica, false).await;
+    replica.stop().await;
+}
+
+// A session that another replica goes on with, after this one has forgotten it.
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_session_that_goes_on_elsewhere_is_taken_up_again() {
+    let world = World::in_memory();
+    let one = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    let two = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    let (agent, elsewhere) = (world.agent(&one), world.agent(&two));
+    let (_, id) = over(&agent, "s").await;
+    tokio::time::sleep(400 * MINUTE).await;
+    // Something of the old turn first, which says too little of the session.
+    let late = world.answer("s", &id, says("ann", "well")).await;
+    assert!(matches!(late, InboxReply::Late { .. }), "{late:?}");
+    let token = world.token(Role::Agent, "other", TENANT, &["other"]);
+    let stranger = Agent::new(&two.target, &token);
+    let foreign = BeginTurnRequest {
+        session_id: "s".into(),
+        ..BeginTurnRequest::default()
+    };
+    let refused = stranger.try_begin(foreign).await.unwrap_err();
+    assert_eq!(code(&refused), ErrorCode::ContextExpired);
+    let context = agent.begin("s").await;
+    let asked = elsewhere.ask_for(&context, "in time?", 5.0).await;
+    let settled = agent.try_wait(&asked.clarify_id).await.unwrap();
+    assert_eq!(outcome(&settled).reason, "timeout");
+    assert_eq!(world.resolutions("s", &asked.clarify_id).await, 1);
+    one.stop().await;
+    two.stop().await;
+}
+
+// What waits is no matter of time, and a turn that is on is none either.
+#[tokio::test(start_paused = true)]
+async fn what_is_not_over_is_not_forgotten() {
+    let world = World::in_memory();
+    let replica = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    let token = world.token(Role::Host, "ci", TENANT, &[PROFILE]);
+    let agent = Agent::new(&replica.target, &token);
+    let _attached = agent.attach(&[]).await;
+    let life = askbus_wire::proto::begin_turn_request::Life::ForMs(48 * 3_600_000);
+    let context = agent.begin_with("s", Some(life)).await;
+    let first = agent.ask(&context, "answered?").await;
+    let second = agent.ask(&context, "waiting?").await;
+    let reply = world.answer("s", &first, says("ann", "yes")).await;
+    assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+    tokio::time::sleep(24 * 60 * MINUTE).await;
+    assert_eq!(replica.handle.stats().clarifications(), 2);
+    assert_eq!(agent.pending("").await, vec![second.clone()]);
+    let reply = world.answer("s", &second, says("ann", "at last")).await;
+    assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+    replica.stop().await;
+}
