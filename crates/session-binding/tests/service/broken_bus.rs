@@ -75,7 +75,7 @@ async fn without_a_bus_calls_say_so_and_the_service_still_stops() {
     world.nats().kill9().await.unwrap();
     let request = agent.ask_request(&context, "ask", crate::agent::question("now?"));
     let refused = agent.try_ask(request.clone()).await.unwrap_err();
-    assert_eq!(crate::agent::code(&refused), ErrorCode::Unavailable);
+    assert_eq!(crate::agent::code(&refused), ErrorCode::LogUnavailable);
     // A question and a deadline are on their way when it is told to stop.
     let asking = tokio::spawn({
         let agent = agent.clone();
