@@ -13,8 +13,9 @@ use std::process::ExitCode;
 /// Sends one answer and says what became of it.
 pub(crate) async fn run(config: &Config, args: &AnswerArgs) -> Result<ExitCode, Failure> {
     agent_guard::refuse_agents()?;
+    let words = args.text.as_ref().filter(|text| !text.trim().is_empty());
     let nothing = args.choose.is_empty()
-        && args.text.is_none()
+        && words.is_none()
         && !(args.dismiss || args.skip || args.hold)
         && args.ask_back.is_none();
     if nothing {
@@ -182,6 +183,13 @@ fn report(reply: &Reply, id: &str, as_json: bool) -> Result<ExitCode, Failure> {
             _ => "Taken.",
         };
         println!("{words}");
+        let open = outcome.get("unanswered").and_then(Value::as_array);
+        if text(outcome, "reason") == "response"
+            && let Some(open) = open.filter(|ids| !ids.is_empty())
+        {
+            let ids: Vec<&str> = open.iter().filter_map(Value::as_str).collect();
+            println!("Left without an answer: {}", ids.join(", "));
+        }
     }
     Ok(match verdict {
         _ if late => ExitCode::from(LATE),

@@ -3,7 +3,7 @@
 use crate::cli::AskArgs;
 use crate::config::Config;
 use crate::exit::{Failure, USAGE};
-use crate::{mcp, signals};
+use crate::{mcp, signals, terminal};
 use askbus_credential::Role;
 use askbus_domain::{Dialect, Outcome, Reason, result_text};
 use askbus_mcp_adapter::{AskCall, Asker, Notice, Notices, Settled};
@@ -56,6 +56,10 @@ fn remember(asked: &Arc<Mutex<Option<String>>>) -> Notices {
     let asked = Arc::clone(asked);
     Arc::new(move |notice| {
         if let Notice::Asked { clarify_id } = notice {
+            // For the person who typed this, not for a script's log.
+            if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+                eprintln!("Waiting for a person: in the panel, or `askbus answer {clarify_id}`");
+            }
             *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(clarify_id);
         }
     })
@@ -126,7 +130,10 @@ fn print_text(settled: &Settled) {
             }
         }
     } else {
-        eprintln!("{}", result_text(&settled.questions, outcome));
+        eprintln!(
+            "{}",
+            terminal::visible(&result_text(&settled.questions, outcome))
+        );
         if let Some(text) = &outcome.text {
             println!("{text}");
         }

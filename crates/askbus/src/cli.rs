@@ -72,10 +72,7 @@ impl Command {
     pub(crate) const fn is_service(&self) -> bool {
         matches!(
             self,
-            Command::Up(_)
-                | Command::Gateway(_)
-                | Command::SessionBinding(_)
-                | Command::McpAdapter(_)
+            Command::Gateway(_) | Command::SessionBinding(_) | Command::McpAdapter(_)
         )
     }
 }
@@ -88,6 +85,9 @@ pub(crate) struct UpArgs {
     /// Keep everything on this NATS server instead of a file
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
+    /// Further names or addresses that this machine is reached by, comma separated
+    #[arg(long, value_name = "NAMES")]
+    pub host_names: Option<String>,
     /// Print one JSON line with the addresses when ready
     #[arg(long)]
     pub json: bool,

@@ -134,6 +134,7 @@ fn flags(cli: &Cli) -> Flags {
         Command::Up(args) => {
             flags.listen.clone_from(&args.listen);
             flags.nats.clone_from(&args.nats);
+            flags.host_names.clone_from(&args.host_names);
         }
         Command::Gateway(args) => {
             flags.listen.clone_from(&args.listen);

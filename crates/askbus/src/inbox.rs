@@ -4,7 +4,7 @@ use crate::cli::{HistoryArgs, InboxArgs};
 use crate::config::Config;
 use crate::exit::{Failure, UNAVAILABLE};
 use crate::panel::Panel;
-use crate::signals;
+use crate::{signals, terminal};
 use futures::StreamExt as _;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -119,71 +119,10 @@ fn print_one(one: &Value, json: bool) {
     if json {
         println!("{one}");
     } else {
-        print!("{}", render(one));
+        print!("{}", terminal::clarification(one));
     }
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn by(value: &Value) -> String {
-    value
-        .get("actor")
-        .and_then(|a| a.get("person"))
-        .and_then(Value::as_str)
-        .map_or_else(String::new, |person| format!(" by {}", plain(person)))
-}
-
-/// Agents' text on a terminal: control characters could rewrite what the person sees.
-fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
-}
-
-fn render(one: &Value) -> String {
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "{}  session {}",
-        text(one, "clarify_id"),
-        plain(text(one, "session_id"))
-    );
-    let deadline = text(one, "deadline");
-    if !deadline.is_empty() {
-        let _ = writeln!(out, "  until {deadline}");
-    }
-    let questions = one
-        .get("questions")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    for (n, question) in questions.iter().enumerate() {
-        let number = if questions.len() > 1 {
-            format!("{}/{} ", n + 1, questions.len())
-        } else {
-            String::new()
-        };
-        let _ = writeln!(out, "  {number}{}", plain(text(question, "question")));
-        let options = question
-            .get("options")
-            .and_then(Value::as_array)
-            .map_or(&[][..], Vec::as_slice);
-        for (i, option) in options.iter().enumerate() {
-            let recommended = text(option, "id") == text(question, "recommended");
-            let mark = if recommended { "  (recommended)" } else { "" };
-            let _ = writeln!(out, "    {}. {}{mark}", i + 1, plain(text(option, "label")));
-        }
-    }
-    if !text(one, "reason").is_empty() {
-        let _ = writeln!(out, "  → {}{}", text(one, "reason"), by(one));
-    }
-    out.push('\n');
-    out
 }

@@ -19,6 +19,7 @@ mod micro;
 mod panel;
 mod services;
 mod signals;
+mod terminal;
 mod turn;
 mod up;
 

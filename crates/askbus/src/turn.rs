@@ -55,12 +55,21 @@ pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Fa
     Ok(ExitCode::SUCCESS)
 }
 
+fn failure(status: &tonic::Status) -> Failure {
+    let error = WireError::from_status(status);
+    if error.code == askbus_wire::error::ErrorCode::Unavailable {
+        let text = "no service can be reached; nothing was done. Start one with `askbus up`";
+        return Failure::new(UNAVAILABLE, text);
+    }
+    error.into()
+}
+
 async fn bounded<T>(
     call: impl Future<Output = Result<tonic::Response<T>, tonic::Status>>,
 ) -> Result<T, Failure> {
     match tokio::time::timeout(PATIENCE, call).await {
         Ok(Ok(reply)) => Ok(reply.into_inner()),
-        Ok(Err(status)) => Err(WireError::from_status(&status).into()),
+        Ok(Err(status)) => Err(failure(&status)),
         Err(_) => Err(Failure::new(
             UNAVAILABLE,
             "the service did not reply in time",

@@ -54,7 +54,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     .await
     .map_err(services::start_failure)?;
     let gateway = gateway(config, &home, bus, verifier, issuer, &instance, &shutdown).await?;
-    home.keep_address(&gateway.address().to_string())?;
+    home.keep_address(&reachable(gateway.address()).to_string())?;
     let registered = match &backing {
         Backing::Nats(nats) => ["askbus-session-binding", "askbus-gateway"]
             .map(|name| micro::register(&nats.client, name, &instance, "all"))
@@ -163,8 +163,16 @@ async fn gateway(
     .map_err(services::gateway_failure)
 }
 
+/// The address as a browser on this machine reaches it.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    address
+}
+
 fn announce(gateway: &askbus_gateway::Handle, as_json: bool) {
-    let panel = format!("http://{}/", gateway.address());
+    let panel = format!("http://{}/", reachable(gateway.address()));
     let sign_in = gateway.sign_in_url().unwrap_or_else(|| panel.clone());
     if as_json {
         let line = json!({"panel_url": panel, "sign_in_url": sign_in, "mcp_url": null});

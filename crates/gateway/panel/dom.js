@@ -30,6 +30,8 @@ export function el(tag, attributes = {}, ...children) {
 
 /**
  * An element that shows somebody else's words: as text, in their own direction, line breaks kept.
+ * Characters that turn the direction of what follows could make a label read as another one; they
+ * stand as a visible mark.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {string} className
@@ -37,7 +39,7 @@ export function el(tag, attributes = {}, ...children) {
  */
 export function words(tag, className, text) {
   const node = el(tag, { class: `words ${className}`, dir: 'auto' });
-  node.textContent = text;
+  node.textContent = text.replace(/[\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
   return node;
 }
 

@@ -121,7 +121,7 @@ pub(crate) async fn by_link(
         .unwrap_or_default();
     let stale = || {
         let text = "This link was used before or is too old. Ask for a fresh one: askbus up prints \
-                    it, and the panel of a signed-in browser makes one.";
+                    it.";
         Ok(page(StatusCode::UNAUTHORIZED, None, text))
     };
     let (Some(whose), Some(sign_in)) = (gateway.desk.spend(&code), &gateway.desk.sign_in) else {

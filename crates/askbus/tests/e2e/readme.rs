@@ -117,10 +117,10 @@ async fn scripts_and_hosts() -> Result<()> {
     let done = script.finish().await?;
     ensure!(done.code == 0 && done.stdout == "go: yes\n", "{done:?}");
 
-    lines.take("askbus turn begin --session build-42")?;
+    lines.take("askbus turn begin --session build-43")?;
     let mut host = up
         .askbus()
-        .spawn(&["turn", "begin", "--session", "build-42"])?;
+        .spawn(&["turn", "begin", "--session", "build-43"])?;
     let context = host.stdout.next().await?.context("no context_id")?;
     host.close_stdin();
     let ended = host.finish().await?;
@@ -250,4 +250,35 @@ async fn services_over_nats() -> Result<()> {
 
 fn subject(line: &str) -> String {
     line.split('\'').nth(1).unwrap_or_default().to_owned()
+}
+
+/// What the README says about a phone: another name, and an address that a browser can open.
+// contract: D14
+#[tokio::test]
+async fn a_service_on_the_network_is_reached_by_the_name_it_was_told() -> Result<()> {
+    let args = ["--listen", "0.0.0.0:0", "--host-names", "my-laptop.local"];
+    let up = AskbusUp::start_with(BINARY, &args, &[]).await?;
+    let panel = up.url();
+    ensure!(panel.starts_with("http://127.0.0.1:"), "{panel}");
+    let known = Person::nobody(panel)?.with_header("host", "my-laptop.local")?;
+    ensure!(known.get("/api/clarify/health").await?.status == 200);
+    let stranger = Person::nobody(panel)?.with_header("host", "other.local")?;
+    ensure!(stranger.get("/api/clarify/health").await?.status == 403);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_a_mistake_and_no_dismissal() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let (_asking, asked_id) = crate::support::ask(up.askbus(), &person, "Empty?", &[]).await?;
+    for text in ["", "  "] {
+        let done = up
+            .askbus()
+            .run(&["answer", &asked_id, "--text", text])
+            .await?;
+        ensure!(done.code == 64, "{done:?}");
+    }
+    ensure!(person.pending().await?.len() == 1, "it was settled");
+    Ok(())
 }

@@ -1,0 +1,186 @@
+//! What other people's and agents' text looks like on a terminal: shown whole, able to move nothing.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// Marks a further line of a text, so that no text can imitate a line of ours.
+const FURTHER: &str = "\n  ┆ ";
+
+/// Text of several lines, each further one marked. Control characters and those that change the
+/// direction of what follows stand as a replacement character.
+pub(crate) fn lines(text: &str) -> String {
+    visible(text).replace('\n', FURTHER)
+}
+
+/// Text that belongs on one line.
+pub(crate) fn line(text: &str) -> String {
+    visible(text).replace('\n', " ⏎ ")
+}
+
+/// Text whose lines may stand for themselves, such as on standard error after a question.
+pub(crate) fn visible(text: &str) -> String {
+    let harmless = |c: char| if may_pass(c) { c } else { '\u{fffd}' };
+    text.replace("\r\n", "\n").chars().map(harmless).collect()
+}
+
+fn may_pass(c: char) -> bool {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    // Line and paragraph separators break lines on some terminals.
+    let breaks = matches!(c, '\u{2028}' | '\u{2029}');
+    (c == '\n' || c == '\t' || !c.is_control()) && !turns && !breaks
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value
+        .get(name)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// A clarification as `inbox` and `history` print it.
+pub(crate) fn clarification(one: &Value) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}  {}", text(one, "clarify_id"), asker(one));
+    let deadline = text(one, "deadline");
+    if !deadline.is_empty() {
+        let _ = writeln!(out, "  until {deadline}");
+    }
+    let questions = list(one, "questions");
+    for (n, question) in questions.iter().enumerate() {
+        let number = if questions.len() > 1 {
+            format!("{}/{} ", n + 1, questions.len())
+        } else {
+            String::new()
+        };
+        let several = question.get("multi_select").and_then(Value::as_bool) == Some(true);
+        let several = if several { "  (choose any)" } else { "" };
+        let _ = writeln!(
+            out,
+            "  {number}{}{several}",
+            lines(text(question, "question"))
+        );
+        options(&mut out, question);
+        answers(&mut out, one, text(question, "id"));
+    }
+    ending(&mut out, one);
+    out.push('\n');
+    out
+}
+
+fn asker(one: &Value) -> String {
+    let asker = one.get("asker").unwrap_or(&Value::Null);
+    let known = ["client", "host", "cwd"].map(|name| line(text(asker, name)));
+    let known: Vec<String> = known.into_iter().filter(|w| !w.is_empty()).collect();
+    if known.is_empty() {
+        return format!("session {}", line(text(one, "session_id")));
+    }
+    known.join(" · ")
+}
+
+fn options(out: &mut String, question: &Value) {
+    for (i, option) in list(question, "options").iter().enumerate() {
+        let recommended = text(option, "id") == text(question, "recommended");
+        let mark = if recommended { "  (recommended)" } else { "" };
+        let _ = writeln!(out, "    {}. {}{mark}", i + 1, line(text(option, "label")));
+        let description = text(option, "description");
+        if !description.is_empty() {
+            let _ = writeln!(out, "       {}", line(description));
+        }
+    }
+}
+
+fn answers(out: &mut String, one: &Value, question: &str) {
+    let of = |name| {
+        list(one, name)
+            .iter()
+            .filter(|a| text(a, "question_id") == question)
+    };
+    for (mark, answer) in of("answers")
+        .map(|a| ("→", a))
+        .chain(of("partial").map(|a| ("(", a)))
+    {
+        let end = if mark == "(" {
+            " — filled in, not an answer)"
+        } else {
+            ""
+        };
+        for option in list(answer, "options") {
+            let _ = writeln!(out, "    {mark} {}{end}", line(text(option, "label")));
+        }
+        for words in ["text", "note"]
+            .map(|n| text(answer, n))
+            .into_iter()
+            .filter(|w| !w.is_empty())
+        {
+            let _ = writeln!(out, "    {mark} {}{end}", lines(words));
+        }
+    }
+}
+
+fn ending(out: &mut String, one: &Value) {
+    let reason = text(one, "reason");
+    if reason.is_empty() {
+        return;
+    }
+    let by = one
+        .get("actor")
+        .map(|a| text(a, "person"))
+        .filter(|p| !p.is_empty());
+    let by = by.map_or_else(String::new, |person| format!(" by {}", line(person)));
+    let _ = writeln!(out, "  → {reason}{by}  {}", text(one, "resolved_at"));
+    if !text(one, "text").is_empty() {
+        let _ = writeln!(out, "  ┆ {}", lines(text(one, "text")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_text_can_imitate_another_entry_or_move_the_cursor() {
+        let forged = "Delete?\n    1. no\n\n01a2-x  session build\n  Deploy?\u{1b}[2J\u{7}";
+        let one = json!({"clarify_id": "ID", "session_id": "s", "asker": {"client": "evil\nID2"},
+            "questions": [{"id": "q1", "question": forged,
+                "options": [{"id": "o1", "label": "yes\n\u{202e}2. on"}]}]});
+        let shown = clarification(&one);
+        assert!(
+            shown.chars().all(|c| c == '\n' || !c.is_control()),
+            "{shown:?}"
+        );
+        assert!(!shown.contains('\u{202e}'));
+        // Only the entry itself begins at the margin.
+        let at_margin: Vec<_> = shown
+            .lines()
+            .filter(|l| !l.is_empty() && !l.starts_with("  "))
+            .collect();
+        assert_eq!(at_margin, ["ID  evil ⏎ ID2"]);
+        let options = shown.lines().filter(|l| l.starts_with("    ")).count();
+        assert_eq!(options, 1, "{shown}");
+    }
+
+    #[test]
+    fn history_shows_what_was_answered_and_what_was_not() {
+        let one = json!({"clarify_id": "ID", "session_id": "s", "reason": "response",
+            "actor": {"person": "ann"}, "resolved_at": "2027-01-15T08:00:00Z",
+            "answers": [{"question_id": "q1", "options": [{"label": "prod"}], "text": "soon"}],
+            "partial": [], "questions": [{"id": "q1", "question": "Where?", "options": []}]});
+        let shown = clarification(&one);
+        for words in [
+            "session s",
+            "→ prod",
+            "→ soon",
+            "→ response by ann  2027-01-15",
+        ] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        let dismissed = json!({"clarify_id": "ID", "reason": "dismissed", "questions": [{"id": "q1"}],
+            "partial": [{"question_id": "q1", "options": [{"label": "prod"}]}]});
+        assert!(clarification(&dismissed).contains("prod — filled in, not an answer"));
+    }
+}
