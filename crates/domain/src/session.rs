@@ -66,6 +66,8 @@ impl Session {
             return;
         }
         for event in &commit.events {
+            #[cfg(debug_assertions)]
+            insist(crate::check_settles_once(self, event));
             self.evolve(event);
         }
         #[cfg(debug_assertions)]
@@ -92,16 +94,11 @@ impl Session {
 
     /// The laws of a session that hold after every commit; panics in debug builds and tests.
     #[cfg(any(test, debug_assertions))]
-    #[allow(clippy::panic)]
     pub fn check_invariants(&self) {
         // What is only half read keeps no law, and nothing is decided about it.
-        if self.unreadable {
-            return;
+        if !self.unreadable {
+            insist(crate::check_waits_in_turn(self));
         }
-        assert!(
-            self.active_turn().is_some() || self.pending().next().is_none(),
-            "a clarification waits although no turn is active"
-        );
     }
 
     /// The turn that is on now.
@@ -150,5 +147,14 @@ impl Session {
         self.active_turn()
             .map(|t| &t.holder)
             .filter(|h| matches!(h, Holder::Lease { .. }))
+    }
+}
+
+/// Panics when a law is broken.
+#[cfg(any(test, debug_assertions))]
+#[allow(clippy::panic)]
+fn insist(law: Result<(), crate::Broken>) {
+    if let Err(broken) = law {
+        panic!("{broken}");
     }
 }

@@ -95,6 +95,15 @@ pub trait Ledger: Send + Sync + 'static {
     /// 0 before anything is. Asking keeps the knowledge fresh.
     fn clock_offset_ms(&self) -> i64;
 
+    /// Learns what [`Ledger::clock_offset_ms`] says; to be called before anything is decided by the
+    /// time. A process whose clock is off would else take what is not yet due for overdue.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unavailable`] when the bus cannot be asked now.
+    async fn learn_clock(&self) -> Result<(), LedgerError> {
+        Ok(())
+    }
+
     /// Whether the log is stamped by this very process, so that the offset is exact and says nothing
     /// against this machine's clock, however large it is.
     fn clock_is_own(&self) -> bool {

@@ -8,6 +8,7 @@ mod asked;
 mod attachment;
 mod connection;
 mod heard;
+mod ids;
 mod on_bus;
 mod place;
 mod resolutions;
@@ -26,6 +27,7 @@ use askbus_wire::proto;
 use askbus_wire::trace::Trace;
 use connection::Connection;
 use futures::future::join_all;
+use ids::Ids;
 use place::Patience;
 use resolutions::{Link, Resolutions};
 use serde_json::Value;
@@ -132,6 +134,7 @@ pub fn silent() -> Notices {
 
 struct Inner {
     asker_id: String,
+    ids: Ids,
     connection: Connection,
     profile: String,
     context: Option<String>,
@@ -167,11 +170,24 @@ impl Asker {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn new(options: AskerOptions) -> Self {
-        let asker_id = format!("mcp-{}", new_id());
+        Self::with_ids(options, Ids::random())
+    }
+
+    /// As [`Asker::new`], with ids that follow from `seed`: for simulations, which have to repeat.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn seeded(options: AskerOptions, seed: u64) -> Self {
+        Self::with_ids(options, Ids::seeded(seed))
+    }
+
+    fn with_ids(options: AskerOptions, ids: Ids) -> Self {
+        let asker_id = format!("mcp-{}", ids.new_id());
         let session = options.session.unwrap_or_else(|| asker_id.clone());
         let profile = options.profile.unwrap_or_default();
         let inner = Inner {
-            turn: OwnTurn::new(session, asker_id.clone(), profile.clone()),
+            turn: OwnTurn::new(session, asker_id.clone(), profile.clone(), ids.new_id()),
+            ids,
             asker_id,
             connection: Connection::new(options.target, options.token),
             profile,
@@ -311,10 +327,6 @@ impl Backoff {
         self.0 = self.0.saturating_add(1);
         pause.min(Duration::from_secs(2))
     }
-}
-
-fn new_id() -> String {
-    uuid::Uuid::new_v4().to_string()
 }
 
 fn closed() -> WireError {

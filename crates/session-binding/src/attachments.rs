@@ -4,7 +4,7 @@ use crate::projection::Progress;
 use askbus_credential::Credential;
 use askbus_domain::{AskerId, Clarification, ProfileId, SessionId, TenantId};
 use askbus_wire::{convert, proto};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ impl Stream {
     }
 }
 
-type Streams = HashMap<(TenantId, AskerId), Vec<Stream>>;
+type Streams = BTreeMap<(TenantId, AskerId), Vec<Stream>>;
 
 /// The streams by tenant and asker; several may be open while one replaces another.
 #[derive(Default)]

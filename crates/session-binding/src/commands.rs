@@ -230,9 +230,12 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
         match write(core, &commit, last_seq, job.trace.as_deref(), give_up).await {
             Ok(seq) => {
                 core.stats.count_commit();
+                // What this command led to, whatever others have written since.
+                let mut after = Arc::unwrap_or_clone(state);
+                after.apply(&commit);
                 let decoded = Decoded::Commit(Box::new(commit));
                 core.announce(core.projection.apply(&job.key, seq, &decoded));
-                return Ok(core.projection.session(&job.key).0);
+                return Ok(Arc::new(after));
             }
             Err(AppendError::Conflict) if conflicts < MAX_CONFLICTS => {
                 conflicts += 1;
@@ -357,11 +360,10 @@ pub(crate) async fn known(core: &Core, key: &Key) -> Result<Arc<Session>, Ledger
 
 /// Waits, for a bounded time, until the tail has come to `seq`.
 pub(crate) async fn wait_applied(core: &Core, seq: u64) -> Result<(), LedgerError> {
-    let mut applied = core.projection.applied();
     let reached = tokio::select! {
         biased;
-        reached = tokio::time::timeout(PATIENCE, applied.wait_for(|at| *at >= seq)) => {
-            matches!(reached, Ok(Ok(_)))
+        reached = tokio::time::timeout(PATIENCE, core.projection.applied().reach(seq)) => {
+            reached.is_ok()
         }
         // The tail goes no further.
         () = core.shutdown.cancelled() => false,

@@ -131,7 +131,7 @@ async fn decide(
     message: &InboxMessage,
 ) -> Result<Verdict, CommandError> {
     // "Not in my projection" is not "not there": first read as far as the author had.
-    let applied = *core.projection.applied().borrow();
+    let applied = core.projection.applied().get();
     if applied < message.requested_seq {
         let last = core.bus.ledger.last_seq().await?;
         commands::wait_applied(core, message.requested_seq.min(last)).await?;

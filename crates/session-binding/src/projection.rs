@@ -10,8 +10,9 @@ use askbus_ledger::Stored;
 use askbus_wire::codec::Decoded;
 use forgetting::Fading;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 /// A session within its tenant.
 pub(crate) type Key = (TenantId, SessionId);
@@ -62,10 +63,43 @@ struct State {
     fading: Fading,
 }
 
+/// How far the tail has come, for those who wait for it. They go on in the order in which they came,
+/// so that a simulation repeats.
+#[derive(Default)]
+pub(crate) struct Applied {
+    seq: AtomicU64,
+    moved: Notify,
+}
+
+impl Applied {
+    pub(crate) fn get(&self) -> u64 {
+        self.seq.load(Ordering::Acquire)
+    }
+
+    fn set(&self, seq: u64) {
+        self.seq.store(seq, Ordering::Release);
+        self.moved.notify_waiters();
+    }
+
+    /// Waits until the tail has come to `seq`.
+    pub(crate) async fn reach(&self, seq: u64) {
+        loop {
+            let moved = self.moved.notified();
+            tokio::pin!(moved);
+            // From here on a move is noticed.
+            moved.as_mut().enable();
+            if self.get() >= seq {
+                return;
+            }
+            moved.await;
+        }
+    }
+}
+
 /// The cache. Locks are held for a moment, never across an await.
 pub(crate) struct Projection {
     state: Mutex<State>,
-    applied: watch::Sender<u64>,
+    applied: Applied,
     tenants: watch::Sender<BTreeSet<TenantId>>,
 }
 
@@ -73,7 +107,7 @@ impl Projection {
     pub(crate) fn new() -> Self {
         Self {
             state: Mutex::default(),
-            applied: watch::Sender::new(0),
+            applied: Applied::default(),
             tenants: watch::Sender::default(),
         }
     }
@@ -90,13 +124,13 @@ impl Projection {
     pub(crate) fn apply_tail(&self, stored: &Stored) -> Vec<Change> {
         let key = (stored.tenant.clone(), stored.session.clone());
         let changes = self.apply(&key, stored.seq, &stored.decoded);
-        self.applied.send_replace(stored.seq);
+        self.applied.set(stored.seq);
         changes
     }
 
     /// Notes that the tail passed a message of a tenant that is not served here.
     pub(crate) fn skip(&self, seq: u64) {
-        self.applied.send_replace(seq);
+        self.applied.set(seq);
     }
 
     /// Applies a message of one session if it is newer than what is known of it.
@@ -118,8 +152,8 @@ impl Projection {
     }
 
     /// How far the tail has come.
-    pub(crate) fn applied(&self) -> watch::Receiver<u64> {
-        self.applied.subscribe()
+    pub(crate) fn applied(&self) -> &Applied {
+        &self.applied
     }
 
     /// Tenants seen in the log so far.

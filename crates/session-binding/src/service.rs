@@ -116,13 +116,16 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         () = shutdown.cancelled() => return Err(StartError::Stopped),
         last = askbus_ledger::until_reachable(&*core.bus.ledger) => last?,
     };
-    tasks.spawn(follow(Arc::clone(&core), shutdown.clone()));
-    let mut applied = core.projection.applied();
     tokio::select! {
         biased;
         () = shutdown.cancelled() => return Err(StartError::Stopped),
-        // Only fails if the projection were gone, which `core` holds.
-        _ = applied.wait_for(|at| *at >= last) => {}
+        () = learn_clock(&core) => {}
+    }
+    tasks.spawn(follow(Arc::clone(&core), shutdown.clone()));
+    tokio::select! {
+        biased;
+        () = shutdown.cancelled() => return Err(StartError::Stopped),
+        () = core.projection.applied().reach(last) => {}
     }
     tracing::info!(
         events = last,
@@ -143,6 +146,14 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         queues,
         stop_queues,
     })
+}
+
+/// Waits until the log has said what time it is: by a clock that is off, everything might be overdue.
+async fn learn_clock(core: &Core) {
+    while let Err(error) = core.bus.ledger.learn_clock().await {
+        tracing::warn!(%error, "waiting for the log's clock");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// Forgets sessions that are over, now and then.

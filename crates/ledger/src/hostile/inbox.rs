@@ -4,7 +4,7 @@ use super::{Shared, lock};
 use crate::message_id::message_id;
 use crate::{Ack, Delivery, Inbox, LedgerError, ReplySink, Submission, Submitted};
 use askbus_domain::{ClarifyId, SessionId, TenantId, Timestamp};
-use askbus_wire::messages::InboxReply;
+use askbus_wire::messages::{InboxMessage, InboxReply};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,6 +33,25 @@ pub(super) struct Messages {
     unjudged: BTreeMap<u64, Message>,
     known: HashSet<String>,
     authors: HashMap<u64, oneshot::Sender<InboxReply>>,
+    /// Everything ever stored.
+    pub(super) arrived: Vec<Arrived>,
+}
+
+impl Messages {
+    pub(super) fn unjudged(&self) -> usize {
+        self.unjudged.len()
+    }
+}
+
+/// What the inbox stored, and when.
+#[derive(Debug, Clone)]
+pub struct Arrived {
+    /// The clarification.
+    pub clarify_id: ClarifyId,
+    /// The moment it was stored.
+    pub stored_at: Timestamp,
+    /// What was sent.
+    pub message: InboxMessage,
 }
 
 pub(super) struct HostileInbox(pub Arc<Shared>);
@@ -52,12 +71,18 @@ impl Inbox for HostileInbox {
                 inbox.next += 1;
                 let seq = inbox.next;
                 inbox.authors.insert(seq, author);
+                let stored_at = self.0.now();
+                inbox.arrived.push(Arrived {
+                    clarify_id: submission.clarify_id,
+                    stored_at,
+                    message: submission.message,
+                });
                 let message = Message {
                     tenant: submission.tenant,
                     session: submission.session,
                     clarify_id: submission.clarify_id,
                     payload: payload.into(),
-                    stored_at: self.0.now(),
+                    stored_at,
                     deliveries: 0,
                     trace: submission.trace,
                     due: None,
@@ -65,7 +90,7 @@ impl Inbox for HostileInbox {
                 inbox.unjudged.insert(seq, message);
             }
         }
-        self.0.arrived.send_replace(());
+        self.0.arrived.notify_waiters();
         self.0.maybe_unavailable(faults.lost_ack)?;
         Ok(Submitted { reply })
     }
@@ -149,13 +174,16 @@ fn next(shared: &Arc<Shared>, tenant: &TenantId) -> Next {
 }
 
 async fn serve(shared: Arc<Shared>, tenant: TenantId, out: mpsc::Sender<Delivery>) {
-    let mut arrived = shared.arrived.subscribe();
     loop {
-        arrived.mark_unchanged();
+        let arrived = shared.arrived.notified();
+        tokio::pin!(arrived);
+        // From here on nothing that arrives goes unnoticed.
+        arrived.as_mut().enable();
         let due = match next(&shared, &tenant) {
             Next::Deliver(delivery) => {
                 shared.maybe_delay().await;
                 tokio::select! {
+                        biased;
                     () = shared.stop.cancelled() => return,
                     sent = out.send(*delivery) => if sent.is_err() { return },
                 }
@@ -164,10 +192,11 @@ async fn serve(shared: Arc<Shared>, tenant: TenantId, out: mpsc::Sender<Delivery
             Next::Wait(due) => due,
         };
         tokio::select! {
+                        biased;
             () = shared.stop.cancelled() => return,
             () = out.closed() => return,
             () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
-            changed = arrived.changed() => if changed.is_err() { return },
+            () = &mut arrived => {}
         }
     }
 }

@@ -20,6 +20,10 @@ pub(super) struct Log {
 }
 
 impl Log {
+    pub(super) fn all(&self) -> Vec<Arc<Stored>> {
+        self.messages.clone()
+    }
+
     fn at(&self, seq: u64) -> Option<Arc<Stored>> {
         self.messages
             .get(usize::try_from(seq.checked_sub(1)?).ok()?)
@@ -61,7 +65,7 @@ impl HostileLedger {
         }));
         log.last.insert(key, seq);
         log.written.insert(commit.commit_id, seq);
-        self.0.last.send_replace(seq);
+        self.0.written.notify_waiters();
         Ok(seq)
     }
 }
@@ -100,24 +104,28 @@ impl Ledger for HostileLedger {
         let shared = Arc::clone(&self.0);
         let mut next = from.max(1);
         self.0.tasks.spawn(async move {
-            let mut last = shared.last.subscribe();
             loop {
-                last.mark_unchanged();
+                let written = shared.written.notified();
+                tokio::pin!(written);
+                // From here on nothing that is written goes unnoticed.
+                written.as_mut().enable();
                 loop {
                     let Some(message) = lock(&shared.log).at(next) else {
                         break;
                     };
                     shared.maybe_delay().await;
                     tokio::select! {
+                        biased;
                         () = shared.stop.cancelled() => return,
                         sent = out.send(message) => if sent.is_err() { return },
                     }
                     next += 1;
                 }
                 tokio::select! {
+                        biased;
                     () = shared.stop.cancelled() => return,
                     () = out.closed() => return,
-                    changed = last.changed() => if changed.is_err() { return },
+                    () = &mut written => {}
                 }
             }
         });
@@ -126,7 +134,7 @@ impl Ledger for HostileLedger {
 
     async fn last_seq(&self) -> Result<u64, LedgerError> {
         self.0.maybe_unavailable(self.0.faults.failed_read)?;
-        Ok(*self.0.last.borrow())
+        Ok(lock(&self.0.log).messages.len() as u64)
     }
 
     async fn read_session(

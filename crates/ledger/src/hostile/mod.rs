@@ -2,19 +2,22 @@
 //! without a rival to be seen, tails lag, inbox messages come twice and in any order, verdicts and
 //! heartbeats vanish. For tests of whatever stands on a bus. The order of faults follows from the
 //! seed; how tasks interleave is the runtime's, so run on a current-thread runtime to repeat a run.
+//! Whoever waits here goes on in the order in which they came.
 
 mod inbox;
 mod log;
 mod others;
 mod random;
 
-use crate::{Bus, LedgerError};
+pub use inbox::Arrived;
+
+use crate::{Bus, LedgerError, Stored};
 use askbus_domain::{Millis, Timestamp};
 use random::Random;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -97,9 +100,9 @@ struct Shared {
     opened: Instant,
     random: Mutex<Random>,
     log: Mutex<log::Log>,
-    last: watch::Sender<u64>,
+    written: Notify,
     inbox: Mutex<inbox::Messages>,
-    arrived: watch::Sender<()>,
+    arrived: Notify,
     drafts: Mutex<HashMap<String, (Timestamp, Vec<u8>)>>,
     alive: broadcast::Sender<askbus_wire::messages::Heartbeat>,
     tasks: TaskTracker,
@@ -148,6 +151,21 @@ pub struct HostileHandle {
 }
 
 impl HostileHandle {
+    /// Everything the log holds, as it is.
+    pub fn log(&self) -> Vec<Arc<Stored>> {
+        lock(&self.shared.log).all()
+    }
+
+    /// Everything the inbox ever stored, in its order.
+    pub fn arrivals(&self) -> Vec<Arrived> {
+        lock(&self.shared.inbox).arrived.clone()
+    }
+
+    /// How many messages of the inbox are not settled.
+    pub fn unjudged(&self) -> usize {
+        lock(&self.shared.inbox).unjudged()
+    }
+
     /// Ends all tails and takers and waits for them.
     pub async fn close(self) {
         self.shared.stop.cancel();
@@ -185,9 +203,9 @@ pub fn open_at(seed: u64, faults: Faults, epoch: Timestamp) -> (Bus, HostileHand
         opened: Instant::now(),
         random: Mutex::new(Random::new(seed)),
         log: Mutex::default(),
-        last: watch::Sender::new(0),
+        written: Notify::new(),
         inbox: Mutex::default(),
-        arrived: watch::Sender::new(()),
+        arrived: Notify::new(),
         drafts: Mutex::default(),
         alive: broadcast::Sender::new(256),
         tasks: TaskTracker::new(),

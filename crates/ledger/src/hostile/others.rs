@@ -66,6 +66,7 @@ impl Alive for HostileAlive {
         self.0.tasks.spawn(async move {
             loop {
                 let heartbeat = tokio::select! {
+                    biased;
                     () = shared.stop.cancelled() => return,
                     () = out.closed() => return,
                     heartbeat = published.recv() => heartbeat,

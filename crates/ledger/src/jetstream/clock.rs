@@ -5,7 +5,8 @@
 //! What was learnt is kept as a moment of the log on the monotonic clock: when somebody sets this
 //! machine's clock, the difference changes by itself and at once.
 
-use super::{PATIENCE, Shared};
+use super::{PATIENCE, Shared, unavailable};
+use crate::LedgerError;
 use async_nats::datetime::DateTime;
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -118,6 +119,10 @@ impl Clock {
         }
     }
 
+    fn is_known(&self) -> bool {
+        self.observed().known.is_some()
+    }
+
     /// Milliseconds that the log's clock is ahead now; 0 before anything is known.
     fn offset_ms(&self, now: Moment) -> i64 {
         self.observed().offset(now).unwrap_or(0)
@@ -172,6 +177,18 @@ pub(super) fn offset_ms(shared: &Arc<Shared>) -> i64 {
         }
     }
     shared.clock.offset_ms(now)
+}
+
+/// Asks the server unless something is known already.
+pub(super) async fn learn(shared: &Shared) -> Result<(), LedgerError> {
+    if !shared.clock.is_known() {
+        shared.connected()?;
+        ask(shared).await;
+    }
+    if shared.clock.is_known() {
+        return Ok(());
+    }
+    Err(unavailable("it does not say what time it is"))
 }
 
 async fn ask(shared: &Shared) {

@@ -138,6 +138,10 @@ impl Ledger for JetStreamLedger {
     fn clock_offset_ms(&self) -> i64 {
         clock::offset_ms(&self.0)
     }
+
+    async fn learn_clock(&self) -> Result<(), LedgerError> {
+        clock::learn(&self.0).await
+    }
 }
 
 fn asks(decoded: &Decoded, id: ClarifyId) -> bool {

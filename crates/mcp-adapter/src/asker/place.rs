@@ -2,7 +2,7 @@
 
 use super::resolutions::Link;
 use super::table::Placing;
-use super::{AskCall, Asked, Backoff, Inner, Notice, Notices, closed, lock, new_id};
+use super::{AskCall, Asked, Backoff, Inner, Notice, Notices, closed, lock};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) async fn place(
     let mut attempt = Attempt {
         inner,
         call,
-        ask_id: new_id(),
+        ask_id: inner.ids.new_id(),
         placing: None,
         in_doubt: false,
         renewed: false,
@@ -144,7 +144,7 @@ impl Attempt<'_> {
                 Err(error) if own_turn && !self.renewed && is_turn_over(error.code) => {
                     self.placing = None;
                     self.renewed = true;
-                    inner.turn.over(&context_id);
+                    inner.turn.over(&context_id, inner.ids.new_id());
                 }
                 Err(error) => {
                     self.placing = None;

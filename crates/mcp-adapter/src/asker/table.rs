@@ -7,7 +7,7 @@
 use super::lock;
 use askbus_wire::proto;
 use askbus_wire::trace::Trace;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use tokio::sync::{Notify, oneshot};
 
@@ -29,7 +29,7 @@ struct Open {
 
 #[derive(Default)]
 struct State {
-    open: HashMap<String, Open>,
+    open: BTreeMap<String, Open>,
     /// Settled before the reply to their `Ask` was read; kept while any `Ask` is on its way.
     early: HashMap<String, proto::Clarification>,
     placing: usize,
@@ -115,9 +115,8 @@ impl Table {
     /// Takes all questions out, each with the trace it was asked in.
     pub(super) fn drain(&self) -> Vec<(String, Trace)> {
         let mut state = lock(&self.state);
-        state
-            .open
-            .drain()
+        std::mem::take(&mut state.open)
+            .into_iter()
             .map(|(id, open)| (id, open.trace))
             .collect()
     }

@@ -2,7 +2,7 @@
 //! clients start throw-away siblings just to read the list of tools.
 
 use super::connection::Connection;
-use super::{lock, new_id};
+use super::lock;
 use askbus_wire::error::WireError;
 use askbus_wire::proto;
 use askbus_wire::trace::Trace;
@@ -23,9 +23,14 @@ pub(super) struct OwnTurn {
 }
 
 impl OwnTurn {
-    pub(super) fn new(session_id: String, asker_id: String, profile: String) -> Self {
+    pub(super) fn new(
+        session_id: String,
+        asker_id: String,
+        profile: String,
+        begin_id: String,
+    ) -> Self {
         let state = Mutex::new(State {
-            begin_id: new_id(),
+            begin_id,
             context_id: None,
         });
         Self {
@@ -68,12 +73,12 @@ impl OwnTurn {
         Ok(begun.context_id)
     }
 
-    /// The service says that this turn is over: the next question begins another one.
-    pub(super) fn over(&self, context_id: &str) {
+    /// The service says that this turn is over: the next question begins another one, by this id.
+    pub(super) fn over(&self, context_id: &str, begin_id: String) {
         let mut state = lock(&self.state);
         if state.context_id.as_deref() == Some(context_id) {
             state.context_id = None;
-            state.begin_id = new_id();
+            state.begin_id = begin_id;
         }
     }
 

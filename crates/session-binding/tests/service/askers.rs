@@ -292,6 +292,10 @@ impl Ledger for Stalled {
     fn clock_offset_ms(&self) -> i64 {
         self.inner.clock_offset_ms()
     }
+
+    async fn learn_clock(&self) -> Result<(), LedgerError> {
+        self.inner.learn_clock().await
+    }
 }
 
 // While one who is gone cannot be settled, the others are still heard.

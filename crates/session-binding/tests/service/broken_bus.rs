@@ -155,6 +155,10 @@ impl Ledger for Gated {
     fn clock_offset_ms(&self) -> i64 {
         self.inner.clock_offset_ms()
     }
+
+    async fn learn_clock(&self) -> Result<(), LedgerError> {
+        self.inner.learn_clock().await
+    }
 }
 
 on_both!(an_answer_waits_until_the_tail_has_come_to_its_question);

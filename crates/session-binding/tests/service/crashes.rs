@@ -71,6 +71,10 @@ impl Ledger for Deadly {
     fn clock_offset_ms(&self) -> i64 {
         self.inner.clock_offset_ms()
     }
+
+    async fn learn_clock(&self) -> Result<(), LedgerError> {
+        self.inner.learn_clock().await
+    }
 }
 
 /// A replica on a runtime of its own, so that it can be dropped with everything it runs.

@@ -32,6 +32,7 @@ mod answers;
 mod askers;
 mod asking;
 mod broken_bus;
+mod clocks;
 mod crashes;
 mod deadlines;
 mod forgetting;

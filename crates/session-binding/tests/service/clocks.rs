@@ -1,0 +1,109 @@
+//! A machine whose clock is wrong settles nothing by it, from its first moment on.
+
+use crate::world::{Setup, World};
+use askbus_domain::{ClarifyId, Commit, SessionId, TenantId, Timestamp};
+use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
+use askbus_session_binding::Clock;
+use async_trait::async_trait;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How far the machine's clock is ahead of the log's.
+const AHEAD_MS: i64 = 3_600_000;
+
+/// A ledger that knows its own clock once it was asked for it, as a bus does.
+struct Asked {
+    inner: Arc<dyn Ledger>,
+    told: AtomicBool,
+}
+
+#[async_trait]
+impl Ledger for Asked {
+    async fn append_once(
+        &self,
+        commit: &Commit,
+        expected: u64,
+        trace: Option<&str>,
+    ) -> Result<u64, AppendError> {
+        self.inner.append_once(commit, expected, trace).await
+    }
+
+    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
+        self.inner.tail(from).await
+    }
+
+    async fn last_seq(&self) -> Result<u64, LedgerError> {
+        self.inner.last_seq().await
+    }
+
+    async fn read_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        from: u64,
+    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
+        self.inner.read_session(tenant, session, from).await
+    }
+
+    async fn find_requested(
+        &self,
+        tenant: &TenantId,
+        id: ClarifyId,
+    ) -> Result<Option<Arc<Stored>>, LedgerError> {
+        self.inner.find_requested(tenant, id).await
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        if self.told.load(Ordering::Relaxed) {
+            -AHEAD_MS
+        } else {
+            0
+        }
+    }
+
+    async fn learn_clock(&self) -> Result<(), LedgerError> {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        self.told.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+// contract: A4
+#[tokio::test(start_paused = true)]
+async fn a_replica_starts_with_a_wrong_clock_and_settles_nothing() {
+    let world = World::in_memory();
+    let right = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    let agent = world.agent(&right);
+    let _attached = agent.attach(&[]).await;
+    let context = agent.begin("s").await;
+    let asked = agent.ask_for(&context, "in time?", 600.0).await;
+    let now = Timestamp::from_unix_millis(asked.requested_at_ms + AHEAD_MS);
+    let setup = Setup {
+        clock: Clock::virtual_at(now, 0, 2),
+        ..Setup::in_memory()
+    };
+    let wrong = world
+        .replica_with(setup, |bus| Bus {
+            ledger: Arc::new(Asked {
+                inner: Arc::clone(&bus.ledger),
+                told: AtomicBool::default(),
+            }),
+            ..bus
+        })
+        .await;
+    // Time is the subject.
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(world.resolutions("s", &asked.clarify_id).await, 0);
+    // The one with the right clock settles it, when it is time.
+    tokio::time::sleep(Duration::from_secs(545)).await;
+    let settled = agent.get(&asked.clarify_id).await;
+    let outcome = crate::agent::outcome(&settled);
+    assert_eq!(outcome.reason, "timeout");
+    assert!(outcome.resolved_at_ms >= asked.deadline_ms.unwrap());
+    assert!(wrong.handle.stats().skewed() > 0);
+    assert_eq!(world.resolutions("s", &asked.clarify_id).await, 1);
+    wrong.stop().await;
+    right.stop().await;
+}

@@ -1,0 +1,235 @@
+//! The promises of a whole run, as functions over what the log, the inbox and everybody in it saw.
+
+use crate::world::{Records, Sent};
+use askbus_domain::{
+    Clarification, ClarifyId, Event, Outcome, Reason, Response, SessionId, Timestamp, Verdict,
+    check_history, verdict,
+};
+use askbus_ledger::Stored;
+use askbus_ledger::hostile::Arrived;
+use askbus_wire::codec::Decoded;
+use askbus_wire::messages::{InboxBody, InboxReply};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How much earlier than its deadline a question may time out, in milliseconds: clocks are known to
+/// each other only so well.
+const EARLY_MS: i64 = 60;
+
+/// What is left when a run is over.
+pub struct History<'a> {
+    /// The log.
+    pub log: &'a [Arc<Stored>],
+    /// What the inbox ever stored.
+    pub arrivals: &'a [Arrived],
+    /// What people and agents saw.
+    pub records: &'a Records,
+}
+
+/// What became of a question, with the moment the log stored it.
+struct End {
+    at: Timestamp,
+    before: Clarification,
+    after: Clarification,
+}
+
+impl History<'_> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Timestamp, &SessionId, &Event)> {
+        self.log.iter().flat_map(|stored| {
+            let events = match &stored.decoded {
+                Decoded::Commit(commit) => commit.events.as_slice(),
+                Decoded::Unreadable { .. } => &[],
+            };
+            events
+                .iter()
+                .map(|e| (stored.stored_at, &stored.session, e))
+        })
+    }
+
+    fn of(&self, id: ClarifyId) -> Option<Clarification> {
+        Clarification::from_history(id, self.events().map(|(_, _, e)| e))
+    }
+
+    fn ends(&self) -> Vec<End> {
+        let mut open: BTreeMap<ClarifyId, Clarification> = BTreeMap::new();
+        let mut ends = Vec::new();
+        for (at, _, event) in self.events() {
+            if let Some(asked) = Clarification::requested(event) {
+                open.insert(asked.id, asked);
+            }
+            let Some(question) = event.clarify_id().and_then(|id| open.get_mut(&id)) else {
+                continue;
+            };
+            let before = question.clone();
+            question.evolve(event);
+            if before.is_pending() && !question.is_pending() {
+                let after = question.clone();
+                ends.push(End { at, before, after });
+            }
+        }
+        ends
+    }
+}
+
+/// Every promise; empty when all are kept.
+pub fn check(history: &History<'_>) -> Vec<String> {
+    let mut broken = history.records.broken.clone();
+    broken.extend(check_sessions(history));
+    broken.extend(check_nothing_waits(history));
+    broken.extend(check_sent_is_kept(history));
+    broken.extend(check_authors_were_told_the_truth(history));
+    broken.extend(check_results(history));
+    broken.extend(check_timeouts(history));
+    broken.extend(check_unasked(history));
+    broken
+}
+
+/// Each session keeps the laws of a session: one resolution for each question, and nothing waits
+/// longer than its turn.
+pub fn check_sessions(history: &History<'_>) -> Vec<String> {
+    let mut sessions: BTreeMap<&SessionId, Vec<(Timestamp, &Event)>> = BTreeMap::new();
+    for (at, session, event) in history.events() {
+        sessions.entry(session).or_default().push((at, event));
+    }
+    let check = |(session, events): (&SessionId, Vec<(Timestamp, &Event)>)| {
+        let law = check_history(events.into_iter());
+        law.err()
+            .map(|broken| format!("session {session}: {broken}"))
+    };
+    sessions.into_iter().filter_map(check).collect()
+}
+
+/// When everybody who asked is gone for longer than a lease, nothing waits any more.
+pub fn check_nothing_waits(history: &History<'_>) -> Vec<String> {
+    let asked = history.events().filter_map(|(_, _, e)| match e {
+        Event::Requested { clarify_id, .. } => Some(*clarify_id),
+        _ => None,
+    });
+    asked
+        .filter(|id| history.of(*id).is_some_and(|c| c.is_pending()))
+        .map(|id| format!("{id} still waits although its asker is long gone"))
+        .collect()
+}
+
+/// Whatever the inbox took in is in the log: as the resolution, as late, as a hold, or as refused.
+pub fn check_sent_is_kept(history: &History<'_>) -> Vec<String> {
+    let lost = |sent: &&Sent| !is_kept(history, sent);
+    let tell = |sent: &Sent| format!("lost: {:?} to {}", sent.body, sent.clarify_id);
+    history.records.sent.iter().filter(lost).map(tell).collect()
+}
+
+fn is_kept(history: &History<'_>, sent: &Sent) -> bool {
+    let Some(question) = history.of(sent.clarify_id) else {
+        return false;
+    };
+    match &sent.body {
+        InboxBody::Hold { .. } => question.held_by.is_some() || !question.is_pending(),
+        InboxBody::Respond(response) => {
+            // The same content as the resolution's is nothing new.
+            matches!(verdict(&question, response), Some(Verdict::Settled(_)))
+                || is_late(&question, response)
+                || is_refused(history, response)
+        }
+    }
+}
+
+fn is_late(question: &Clarification, response: &Response) -> bool {
+    let own = (response.actor.person.clone(), response.answer_id.clone());
+    question.late.contains(&own)
+}
+
+fn is_refused(history: &History<'_>, response: &Response) -> bool {
+    let id = format!("\"{}\"", response.answer_id);
+    history
+        .events()
+        .any(|(_, _, e)| matches!(e, Event::Refused { sent, .. } if sent.contains(&id)))
+}
+
+/// What an author was told is what the log says.
+pub fn check_authors_were_told_the_truth(history: &History<'_>) -> Vec<String> {
+    let mut broken = Vec::new();
+    for sent in &history.records.sent {
+        let (Some(reply), Some(question)) = (&sent.reply, history.of(sent.clarify_id)) else {
+            continue;
+        };
+        let outcome = question.outcome.as_deref();
+        let own = match &sent.body {
+            InboxBody::Respond(response) => is_refused(history, response),
+            InboxBody::Hold { .. } => false,
+        };
+        let true_word = match reply {
+            InboxReply::Settled { outcome: told }
+            | InboxReply::Conflict { outcome: told }
+            | InboxReply::Late { outcome: told } => outcome == Some(told.as_ref()),
+            InboxReply::Held => question.held_by.is_some(),
+            InboxReply::Refused { .. } => own,
+        };
+        if !true_word {
+            broken.push(format!(
+                "the author of {:?} to {} was told {reply:?}, the log says {outcome:?}",
+                sent.body, sent.clarify_id
+            ));
+        }
+    }
+    broken
+}
+
+/// A result that an agent got is the log's resolution.
+pub fn check_results(history: &History<'_>) -> Vec<String> {
+    let differs = |(id, told): &(ClarifyId, Outcome)| {
+        let question = history.of(*id);
+        let outcome = question.as_ref().and_then(|c| c.outcome.as_deref());
+        (outcome != Some(told))
+            .then(|| format!("{id}: an agent was told {told:?}, the log says {outcome:?}"))
+    };
+    history.records.results.iter().filter_map(differs).collect()
+}
+
+/// Nothing times out before its time, nor while the inbox holds something that came before it.
+pub fn check_timeouts(history: &History<'_>) -> Vec<String> {
+    let mut broken = Vec::new();
+    for End { at, before, after } in history.ends() {
+        let Some(outcome) = after.outcome.as_deref() else {
+            continue;
+        };
+        if outcome.reason != Reason::Timeout {
+            continue;
+        }
+        let deadline = before.expires_at();
+        // A turn that expires takes its questions along; they were capped by it.
+        if at.unix_millis() + EARLY_MS < deadline.unix_millis() {
+            broken.push(format!(
+                "{} timed out at {at}, before its time at {deadline}",
+                before.id
+            ));
+        }
+        let in_time = history.arrivals.iter().find(|arrived| {
+            let answers = match &arrived.message.body {
+                InboxBody::Respond(response) => !is_refused(history, response),
+                InboxBody::Hold { .. } => before.held_by.is_none(),
+            };
+            arrived.clarify_id == before.id && arrived.stored_at <= deadline && answers
+        });
+        if let Some(arrived) = in_time {
+            broken.push(format!(
+                "{} timed out at {at} although {:?} was stored at {}, before {deadline}",
+                before.id, arrived.message.body, arrived.stored_at
+            ));
+        }
+    }
+    broken
+}
+
+/// A question of which an agent was told that nobody was asked was not asked.
+pub fn check_unasked(history: &History<'_>) -> Vec<String> {
+    let asked = |(_, _, event): (Timestamp, &SessionId, &Event)| match event {
+        Event::Requested { questions, .. } => Some(questions.first().question.clone()),
+        _ => None,
+    };
+    let asked: Vec<String> = history.events().filter_map(asked).collect();
+    let unasked = history.records.unasked.iter();
+    unasked
+        .filter(|text| asked.contains(text))
+        .map(|text| format!("{text} was asked although its agent was told that it was not"))
+        .collect()
+}

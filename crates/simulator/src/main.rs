@@ -1,0 +1,67 @@
+//! Runs seeds: `--seed N` repeats one, `--seeds A..B` runs many and stops at nothing.
+
+use askbus_simulator::run;
+use clap::Parser;
+use std::ops::Range;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// A whole bus on time that is made up, driven by a seed.
+#[derive(Parser)]
+struct Args {
+    /// One seed, with all that the log and the inbox took in; what services say of it goes to
+    /// standard error at the level of RUST_LOG.
+    #[arg(long, conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Many seeds, the last one excluded.
+    #[arg(long, value_parser = range, default_value = "0..200")]
+    seeds: Range<u64>,
+}
+
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let ends = text.split_once("..").ok_or("give a range such as 0..100")?;
+    let end = |text: &str| text.parse().map_err(|e| format!("{text:?}: {e}"));
+    Ok(end(ends.0)?..end(ends.1)?)
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_writer(std::io::stderr)
+        .without_time()
+        .init();
+    let seeds = args
+        .seed
+        .map_or(args.seeds, |seed| seed..seed.saturating_add(1));
+    let begun = Instant::now();
+    let (mut failed, mut commits, mut asked, mut sent) = (0_u64, 0, 0, 0);
+    for seed in seeds.clone() {
+        let report = run(seed);
+        commits += report.commits;
+        asked += report.asked;
+        sent += report.sent;
+        if args.seed.is_some() {
+            for line in &report.story {
+                println!("{line}");
+            }
+        }
+        if !report.broken.is_empty() {
+            failed += 1;
+            println!("seed {seed}: cargo run -p askbus-simulator -- --seed {seed}");
+            for broken in report.broken {
+                println!("  {broken}");
+            }
+        }
+    }
+    let count = seeds.end.saturating_sub(seeds.start);
+    println!(
+        "{count} seeds, {failed} failed; {asked} questions, {sent} messages of people, {commits} commits in {:.1?}",
+        begun.elapsed()
+    );
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,283 @@
+//! One run from its seed to its verdict.
+
+use crate::invariants::{History, check};
+use crate::random::Random;
+use crate::replica::{self, Nature};
+use crate::world::{EPOCH, LEASE, World, keys};
+use crate::{agent, host, person};
+use askbus_domain::{ClarifyId, Event, Timestamp};
+use askbus_ledger::hostile::{self, Faults, HostileHandle};
+use askbus_wire::client::Client;
+use askbus_wire::codec::Decoded;
+use askbus_wire::proto::GetClarificationRequest;
+use askbus_wire::{convert, proto};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// How long things are broken on purpose.
+const TROUBLE: (u64, u64) = (8_000, 30_000);
+/// Everybody has come to an end by then.
+const AGENTS_END_WITHIN: Duration = Duration::from_mins(10);
+/// People are done by then.
+const PEOPLE_END_WITHIN: Duration = Duration::from_mins(10);
+/// The inbox is empty by then.
+const DRAINED_WITHIN: Duration = Duration::from_mins(5);
+/// After everybody is gone: a lease, and as long as a bus that loses heartbeats needs to show it.
+const LEASES_END_WITHIN: Duration = Duration::from_mins(3);
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Its seed.
+    pub seed: u64,
+    /// Promises that were not kept.
+    pub broken: Vec<String>,
+    /// Commits of the log.
+    pub commits: usize,
+    /// Questions asked.
+    pub asked: usize,
+    /// Messages the inbox took in.
+    pub sent: usize,
+    /// What happened when, line by line: the same in every run of a seed.
+    pub story: Vec<String>,
+}
+
+thread_local! {
+    static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A panic in a task ends that task only; a run has to hear of it.
+fn hear_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            PANICS.with_borrow_mut(|panics| panics.push(info.to_string()));
+            usual(info);
+        }));
+    });
+}
+
+/// Runs the world of a seed from beginning to end.
+#[allow(clippy::expect_used)]
+pub fn run(seed: u64) -> Report {
+    hear_panics();
+    PANICS.with_borrow_mut(Vec::clear);
+    // Before time stands still.
+    keys();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime can be made");
+    let mut report = runtime.block_on(simulate(seed));
+    drop(runtime);
+    report.broken.extend(PANICS.with_borrow_mut(std::mem::take));
+    report
+}
+
+fn faults(random: &mut Random) -> Faults {
+    let ack_wait = random.millis(300, 3_000);
+    match random.between(0, 9) {
+        0 | 1 => Faults {
+            ack_wait,
+            ..Faults::NONE
+        },
+        2..=6 => Faults {
+            ack_wait,
+            ..Faults::default()
+        },
+        _ => Faults {
+            delay: 40,
+            longest_delay: random.millis(20, 400),
+            ack_wait,
+            ..Faults::default()
+        },
+    }
+}
+
+async fn simulate(seed: u64) -> Report {
+    let mut random = Random::new(seed);
+    let (bus, handle) = hostile::open_at(random.seed(), faults(&mut random), EPOCH);
+    let replicas = usize::try_from(random.between(1, 3)).unwrap_or(1);
+    let world = World::new(bus, replicas);
+    let skewed = random.between(0, 3);
+    let mut background = JoinSet::new();
+    for index in 0..replicas {
+        let skew = i64::try_from(random.between(0, 1_800)).unwrap_or(0) - 900;
+        let nature = Nature {
+            index,
+            skew_ms: if index as u64 == skewed { skew } else { 0 },
+            deadly_percent: u32::try_from(random.between(0, 4)).unwrap_or(0),
+            slow_tail: random.millis(0, 500),
+            troubled: random.percent(85),
+        };
+        background.spawn(replica::live(Arc::clone(&world), nature, random.fork()));
+    }
+    for name in ["ann", "bob"] {
+        if name == "ann" || random.percent(40) {
+            background.spawn(person::live(Arc::clone(&world), name, random.fork()));
+        }
+    }
+    let mut agents = JoinSet::new();
+    for n in 0..random.between(1, 3) {
+        let (world, random) = (Arc::clone(&world), random.fork());
+        let name = format!("a{n}");
+        agents.spawn(agent::live(world, name.clone(), name, None, random));
+    }
+    if random.percent(50) {
+        agents.spawn(host::live(Arc::clone(&world), random.fork()));
+    }
+    tokio::time::sleep(random.millis(TROUBLE.0, TROUBLE.1)).await;
+    world.calm.cancel();
+    settle_down(&world, &handle, agents).await;
+    ask_for_everything(&world, &handle, &mut random).await;
+    world.over.cancel();
+    while background.join_next().await.is_some() {}
+    let report = judge(seed, &world, &handle);
+    drop(handle);
+    report
+}
+
+/// Waits until everybody has ended and everything is judged.
+async fn settle_down(world: &Arc<World>, handle: &HostileHandle, mut agents: JoinSet<()>) {
+    let ended = async { while agents.join_next().await.is_some() {} };
+    if timeout(AGENTS_END_WITHIN, ended).await.is_err() {
+        world.broken("an agent does not come to an end");
+    }
+    // People have read the log by then, and do what they mean to do.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    world.acting.close();
+    if timeout(PEOPLE_END_WITHIN, world.acting.wait())
+        .await
+        .is_err()
+    {
+        world.broken("a person does not come to an end");
+    }
+    let waits = || pending(handle).next().is_some();
+    let leases = async {
+        while waits() {
+            tokio::time::sleep(Duration::from_millis(LEASE.0)).await;
+        }
+    };
+    // Whatever still waits then is found in the log.
+    let _ = timeout(LEASES_END_WITHIN, leases).await;
+    let drained = async {
+        while handle.unjudged() > 0 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    if timeout(DRAINED_WITHIN, drained).await.is_err() {
+        world.broken(format!("{} messages stay in the inbox", handle.unjudged()));
+    }
+}
+
+/// The questions of the log that are not settled.
+fn pending(handle: &HostileHandle) -> impl Iterator<Item = ClarifyId> {
+    let mut open = BTreeSet::new();
+    for stored in handle.log() {
+        let Decoded::Commit(commit) = &stored.decoded else {
+            continue;
+        };
+        for event in &commit.events {
+            match event {
+                Event::Requested { clarify_id, .. } => {
+                    open.insert(*clarify_id);
+                }
+                Event::Resolved { clarify_id, .. } => {
+                    open.remove(clarify_id);
+                }
+                _ => {}
+            }
+        }
+    }
+    open.into_iter()
+}
+
+/// Looks every question up at some replica; what it says is a result like any other.
+async fn ask_for_everything(world: &Arc<World>, handle: &HostileHandle, random: &mut Random) {
+    let ids: Vec<ClarifyId> = handle
+        .log()
+        .iter()
+        .filter_map(|stored| match &stored.decoded {
+            Decoded::Commit(commit) => Some(commit.events.clone()),
+            Decoded::Unreadable { .. } => None,
+        })
+        .flatten()
+        .filter_map(|event| match event {
+            Event::Requested { clarify_id, .. } => Some(clarify_id),
+            _ => None,
+        })
+        .collect();
+    let Ok(client) = Client::new(&world.target(random), &keys().host) else {
+        return;
+    };
+    for id in ids {
+        match look_up(&client, id).await {
+            Some(found) => {
+                // That it waits is told by the log.
+                if let Some(outcome) = found.outcome.as_ref().and_then(convert::outcome) {
+                    world.records().results.push((id, outcome));
+                }
+            }
+            None => world.broken(format!("{id} cannot be looked up")),
+        }
+    }
+}
+
+async fn look_up(client: &Client, id: ClarifyId) -> Option<proto::Clarification> {
+    for _ in 0..40 {
+        let request = GetClarificationRequest {
+            clarify_id: id.to_string(),
+        };
+        let mut clarify = client.clarify.clone();
+        let looking = clarify.get_clarification(request);
+        if let Ok(Ok(found)) = timeout(Duration::from_secs(12), looking).await {
+            return Some(found.into_inner());
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    None
+}
+
+fn judge(seed: u64, world: &World, handle: &HostileHandle) -> Report {
+    let (log, arrivals) = (handle.log(), handle.arrivals());
+    let records = world.records();
+    let history = History {
+        log: &log,
+        arrivals: &arrivals,
+        records: &records,
+    };
+    let requested = |(_, _, e): &(_, _, &Event)| matches!(e, Event::Requested { .. });
+    Report {
+        seed,
+        broken: check(&history),
+        commits: log.len(),
+        asked: history.events().filter(requested).count(),
+        sent: records.sent.len(),
+        story: tell(&history),
+    }
+}
+
+/// The log and the inbox in the order of their moments.
+fn tell(history: &History<'_>) -> Vec<String> {
+    let mut story: Vec<(Timestamp, String)> = Vec::new();
+    for (at, session, event) in history.events() {
+        let told = serde_json::to_string(event).unwrap_or_default();
+        story.push((at, format!("log   {session}: {told}")));
+    }
+    for arrived in history.arrivals {
+        let told = serde_json::to_string(&arrived.message.body).unwrap_or_default();
+        story.push((
+            arrived.stored_at,
+            format!("inbox {}: {told}", arrived.clarify_id),
+        ));
+    }
+    story.sort_by_key(|(at, _)| *at);
+    let line = |(at, told): (Timestamp, String)| format!("{at} {told}");
+    story.into_iter().map(line).collect()
+}

@@ -1,0 +1,135 @@
+//! What everybody in a run shares.
+
+use crate::random::Random;
+use askbus_credential::{Grant, Issuer, Role, Verifier};
+use askbus_domain::{
+    ClarifyId, Millis, Outcome, PersonId, ProfileId, SessionId, TenantId, Timestamp,
+};
+use askbus_ledger::Bus;
+use askbus_session_binding::Clock;
+use askbus_wire::client::Target;
+use askbus_wire::memory::MemoryAddress;
+use askbus_wire::messages::{InboxBody, InboxReply};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// When every run begins.
+pub(crate) const EPOCH: Timestamp = Timestamp::from_unix_millis(1_800_000_000_000);
+/// How long an asker or the holder of a turn may be missing.
+pub(crate) const LEASE: Millis = Millis(3_000);
+const TENANT: &str = "t";
+
+/// Keys and credentials, made once a process: they take longer than a run.
+pub(crate) struct Keys {
+    pub verifier: Verifier,
+    pub agent: String,
+    pub host: String,
+    _dir: TempDir,
+}
+
+/// The keys of this process.
+#[allow(clippy::expect_used)]
+pub(crate) fn keys() -> &'static Keys {
+    static KEYS: OnceLock<Keys> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let dir = TempDir::new().expect("a temporary folder can be made");
+        let issuer = Issuer::open_or_create(dir.path()).expect("keys can be made");
+        let token = |role, who: &str| {
+            let grant = Grant {
+                subject: PersonId::new(who).expect("a name"),
+                role,
+                tenant: tenant(),
+                profiles: vec![ProfileId::new("default").expect("a name")],
+                groups: Vec::new(),
+                life: Duration::from_hours(24),
+            };
+            issuer.sign(&grant).expect("a credential can be made").0
+        };
+        Keys {
+            verifier: Verifier::open(dir.path()).expect("the key can be read"),
+            agent: token(Role::Agent, "robot"),
+            host: token(Role::Host, "ci"),
+            _dir: dir,
+        }
+    })
+}
+
+/// The one tenant of a run.
+#[allow(clippy::expect_used)]
+pub(crate) fn tenant() -> TenantId {
+    TenantId::new(TENANT).expect("a name")
+}
+
+/// Something that the inbox took in.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    /// To which session.
+    pub session: SessionId,
+    /// To which question.
+    pub clarify_id: ClarifyId,
+    /// What.
+    pub body: InboxBody,
+    /// What its author was told, if anything.
+    pub reply: Option<InboxReply>,
+}
+
+/// What people and agents saw.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// What the inbox took in.
+    pub sent: Vec<Sent>,
+    /// Results as agents got them.
+    pub results: Vec<(ClarifyId, Outcome)>,
+    /// Questions of which an agent was told that nobody was asked.
+    pub unasked: Vec<String>,
+    /// What must not happen, as somebody saw it happen.
+    pub broken: Vec<String>,
+}
+
+pub(crate) struct World {
+    /// The bus as people have it: it misbehaves, but nobody is cut off from it.
+    pub bus: Bus,
+    pub clock: Clock,
+    /// Where the replicas can be reached.
+    pub fronts: Vec<MemoryAddress>,
+    /// Cancelled when nothing is broken on purpose any more.
+    pub calm: CancellationToken,
+    /// What people are about to do.
+    pub acting: TaskTracker,
+    /// Cancelled when the run ends.
+    pub over: CancellationToken,
+    records: Mutex<Records>,
+}
+
+impl World {
+    pub(crate) fn new(bus: Bus, replicas: usize) -> Arc<Self> {
+        Arc::new(Self {
+            bus,
+            clock: Clock::virtual_at(EPOCH, 0, 0),
+            fronts: (0..replicas).map(|_| MemoryAddress::new()).collect(),
+            calm: CancellationToken::new(),
+            acting: TaskTracker::new(),
+            over: CancellationToken::new(),
+            records: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn records(&self) -> MutexGuard<'_, Records> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn broken(&self, what: impl Into<String>) {
+        self.records().broken.push(what.into());
+    }
+
+    /// The replicas in an order of one's own.
+    pub(crate) fn target(&self, random: &mut Random) -> Target {
+        let mut list = self.fronts.clone();
+        let first = random.between(0, list.len() as u64 - 1);
+        list.rotate_left(usize::try_from(first).unwrap_or(0));
+        Target::Memory(list)
+    }
+}
