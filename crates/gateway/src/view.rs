@@ -42,7 +42,7 @@ pub(crate) fn clarification(card: &Card, now: Timestamp, asker: Asker) -> Value 
         "requested_at": c.requested_at,
         "deadline": c.clock.deadline.filter(|_| !held),
         "cap": c.clock.cap,
-        "remaining_ms": c.clock.deadline.filter(|_| c.is_pending() && !held).map(|d| now.until(d)),
+        "remaining_ms": c.clock.remaining(held, now),
         "phase": c.is_pending().then(|| c.clock.phase(c.requested_at, held, now)),
         "held": held,
         "held_by": c.held_by,
