@@ -106,16 +106,15 @@ impl Leases {
 
     /// Notes that this process heard itself at `now`; after a longer silence it begins anew.
     fn heard_oneself(&self, now: Instant, silence: Duration) {
-        let since = self.hearing_since(now, silence).unwrap_or(now);
+        let since = self.hearing(now, silence).map_or(now, |(since, _)| since);
         *self.hearing.lock().unwrap_or_else(PoisonError::into_inner) = Some((since, now));
     }
 
-    /// Since when everybody is heard without interruption; none when that is not so at `now`.
-    fn hearing_since(&self, now: Instant, silence: Duration) -> Option<Instant> {
+    /// Between which moments everybody was heard without interruption; none when that has ended at
+    /// `now`.
+    fn hearing(&self, now: Instant, silence: Duration) -> Option<(Instant, Instant)> {
         let hearing = *self.hearing.lock().unwrap_or_else(PoisonError::into_inner);
-        hearing
-            .filter(|(_, last)| now.duration_since(*last) <= silence)
-            .map(|(since, _)| since)
+        hearing.filter(|(_, last)| now.duration_since(*last) <= silence)
     }
 
     fn stop_hearing(&self) {
@@ -284,7 +283,7 @@ pub(crate) async fn watch(core: Arc<Core>, stop: CancellationToken) {
 /// Starts to settle for everybody who is gone at `now`, as far as there are slots; the next scan
 /// goes on with the rest.
 fn settle_gone(core: &Arc<Core>, settling: &TaskTracker, slots: &Arc<Semaphore>, now: Instant) {
-    if core.leases.hearing_since(now, core.silence()).is_none() {
+    if core.leases.hearing(now, core.silence()).is_none() {
         core.leases.stop_hearing();
         return;
     }
@@ -328,10 +327,14 @@ impl Lost {
         // A shorter lease than three heartbeats would run out between two of them.
         let ttl = Duration::from_millis(self.ttl.0).max(core.heartbeat * 3);
         let leases = &core.leases;
+        // It has to have run out while this process was known to hear.
+        let heard_nothing = |((since, last), seen): ((Instant, Instant), Instant)| {
+            last.duration_since(seen.max(since)) >= ttl
+        };
         leases
-            .hearing_since(now, core.silence())
+            .hearing(now, core.silence())
             .zip(leases.last_seen(&self.lease))
-            .is_some_and(|(hearing, seen)| now.duration_since(seen.max(hearing)) >= ttl)
+            .is_some_and(heard_nothing)
             && !leases.is_local(&self.lease)
     }
 

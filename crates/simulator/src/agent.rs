@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long a caller waits for a service that cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Nobody waits longer for a person.
-const LONGEST_WAIT: u64 = 45_000;
+const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
 /// One asking process from beginning to end.
 pub(crate) async fn live(
@@ -48,10 +48,11 @@ pub(crate) async fn live(
             object.insert("timeout_s".into(), json!(seconds));
         }
         let call = AskCall::new(Dialect::Ask, arguments);
-        let patience = if random.percent(25) {
+        let impatient = random.percent(25);
+        let patience = if impatient {
             random.millis(0, 8_000)
         } else {
-            Duration::from_millis(LONGEST_WAIT)
+            LONGEST_WAIT
         };
         if random.percent(15) {
             // Vanishes while the question is open: nobody is told.
@@ -61,8 +62,13 @@ pub(crate) async fn live(
             drop(asked);
             return;
         }
-        if let Ok(result) = tokio::time::timeout(patience, asker.settle(&call, &notices)).await {
-            note(&world, question, result);
+        match tokio::time::timeout(patience, asker.settle(&call, &notices)).await {
+            Ok(result) => note(&world, question, result),
+            Err(_) if impatient => {}
+            Err(_) => {
+                let now = world.clock.now();
+                world.records().unheard.push((question, now));
+            }
         }
     }
     if random.percent(80) {

@@ -9,6 +9,7 @@ use askbus_domain::{ClarifyId, Event, Timestamp};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};
 use askbus_wire::client::Client;
 use askbus_wire::codec::Decoded;
+use askbus_wire::messages::Lease;
 use askbus_wire::proto::GetClarificationRequest;
 use askbus_wire::{convert, proto};
 use std::cell::RefCell;
@@ -28,6 +29,10 @@ const PEOPLE_END_WITHIN: Duration = Duration::from_mins(10);
 const DRAINED_WITHIN: Duration = Duration::from_mins(5);
 /// After everybody is gone: a lease, and as long as a bus that loses heartbeats needs to show it.
 const LEASES_END_WITHIN: Duration = Duration::from_mins(3);
+
+/// Long enough for what is over to be forgotten: in part, and as a whole.
+const MINUTES: Duration = Duration::from_mins(6);
+const HOURS: Duration = Duration::from_hours(7);
 
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +85,37 @@ pub fn run(seed: u64) -> Report {
     report
 }
 
+/// Hears every heartbeat that nobody loses on purpose.
+async fn listen(world: Arc<World>) {
+    let Ok(mut heard) = world.bus.alive.watch().await else {
+        return world.broken("nobody hears heartbeats");
+    };
+    loop {
+        let heartbeat = tokio::select! {
+            biased;
+            () = world.over.cancelled() => return,
+            heartbeat = heard.recv() => heartbeat,
+        };
+        let Some(heartbeat) = heartbeat else { return };
+        let now = world.clock.now();
+        let named = heartbeat.leases.iter().filter_map(Lease::kept);
+        world.records().alive.extend(named.map(|kept| (now, kept)));
+    }
+}
+
 fn faults(random: &mut Random) -> Faults {
+    let faults = on_a_day(random);
+    Faults {
+        lost_heartbeat: if random.percent(50) {
+            0
+        } else {
+            faults.lost_heartbeat
+        },
+        ..faults
+    }
+}
+
+fn on_a_day(random: &mut Random) -> Faults {
     let ack_wait = random.millis(300, 3_000);
     match random.between(0, 9) {
         0 | 1 => Faults {
@@ -102,11 +137,14 @@ fn faults(random: &mut Random) -> Faults {
 
 async fn simulate(seed: u64) -> Report {
     let mut random = Random::new(seed);
-    let (bus, handle) = hostile::open_at(random.seed(), faults(&mut random), EPOCH);
+    let faults = faults(&mut random);
+    let (bus, handle) = hostile::open_at(random.seed(), faults, EPOCH);
     let replicas = usize::try_from(random.between(1, 3)).unwrap_or(1);
     let world = World::new(bus, replicas);
+    world.records().heartbeats_arrive = faults.lost_heartbeat == 0;
     let skewed = random.between(0, 3);
     let mut background = JoinSet::new();
+    background.spawn(listen(Arc::clone(&world)));
     for index in 0..replicas {
         let skew = i64::try_from(random.between(0, 1_800)).unwrap_or(0) - 900;
         let nature = Nature {
@@ -133,8 +171,14 @@ async fn simulate(seed: u64) -> Report {
         agents.spawn(host::live(Arc::clone(&world), random.fork()));
     }
     tokio::time::sleep(random.millis(TROUBLE.0, TROUBLE.1)).await;
+    world.records().calm_since = Some(world.clock.now());
     world.calm.cancel();
     settle_down(&world, &handle, agents).await;
+    // What is over for a while is read from the log.
+    if random.percent(10) {
+        let hours = random.percent(10);
+        tokio::time::sleep(if hours { HOURS } else { MINUTES }).await;
+    }
     ask_for_everything(&world, &handle, &mut random).await;
     world.over.cancel();
     while background.join_next().await.is_some() {}

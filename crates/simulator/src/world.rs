@@ -9,7 +9,7 @@ use askbus_ledger::Bus;
 use askbus_session_binding::Clock;
 use askbus_wire::client::Target;
 use askbus_wire::memory::MemoryAddress;
-use askbus_wire::messages::{InboxBody, InboxReply};
+use askbus_wire::messages::{InboxBody, InboxReply, Kept};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -83,6 +83,14 @@ pub struct Records {
     pub sent: Vec<Sent>,
     /// Results as agents got them.
     pub results: Vec<(ClarifyId, Outcome)>,
+    /// Questions whose agents gave up without hearing how they ended, and when.
+    pub unheard: Vec<(String, Timestamp)>,
+    /// When each name was last heard to be there, again and again: leases of heartbeats.
+    pub alive: Vec<(Timestamp, Kept)>,
+    /// Whether every heartbeat reaches everybody who listens.
+    pub heartbeats_arrive: bool,
+    /// Since when nothing is broken on purpose.
+    pub calm_since: Option<Timestamp>,
     /// Questions of which an agent was told that nobody was asked.
     pub unasked: Vec<String>,
     /// What must not happen, as somebody saw it happen.
