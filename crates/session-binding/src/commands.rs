@@ -8,8 +8,8 @@ use crate::past;
 use crate::projection::{Change, Key};
 use crate::service::Core;
 use askbus_domain::{
-    Answer, ClarifyId, Command, Commit, CommitId, Event, Reason, Rejection, SCHEMA, Session,
-    Timestamp, decide,
+    Answer, ClarifyId, Command, Commit, CommitId, Event, Millis, Reason, Rejection, SCHEMA,
+    Session, Timestamp, decide,
 };
 use askbus_ledger::{AppendError, LedgerError};
 use askbus_wire::codec::Decoded;
@@ -31,6 +31,9 @@ const QUEUE_LENGTH: usize = 1_024;
 const PATIENCE: Duration = Duration::from_secs(6);
 /// How soon a command that waits for an answer to be judged is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
+/// How well the log's clock is known. Nothing times out so soon after its deadline, so that every
+/// answer that the inbox stored in time is there to be seen.
+pub(crate) const CLOCK_ERROR: Millis = Millis(50);
 /// Attempts against other writers. Every lost attempt means that another one got on.
 const MAX_CONFLICTS: u32 = 200;
 
@@ -223,7 +226,7 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
         if events.is_empty() {
             return Ok(state);
         }
-        if let Some(id) = answered_in_time(core, &job.key, &state, &events).await? {
+        if let Some(id) = answered_in_time(core, &job.key, &state, &events, now).await? {
             return Err(CommandError::AnswersFirst(id));
         }
         let commit = new_commit(core, &job.key, now, events);
@@ -250,13 +253,14 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
 }
 
 /// A question that these events let time out although the inbox holds something unjudged that was
-/// stored before its deadline. Whatever command it is that notices that the time is up: the answer
+/// stored before its deadline, or may yet come to. Whatever command it is that notices that the time is up: the answer
 /// came first.
 async fn answered_in_time(
     core: &Core,
     key: &Key,
     state: &Session,
     events: &[Event],
+    now: Timestamp,
 ) -> Result<Option<ClarifyId>, LedgerError> {
     for event in events {
         let Event::Resolved {
@@ -272,8 +276,13 @@ async fn answered_in_time(
         if outcome.reason != Reason::Timeout {
             continue;
         }
+        let deadline = clarification.expires_at();
+        if now < deadline.plus(CLOCK_ERROR) {
+            // By the clock that stamps answers there may still be time.
+            return Ok(Some(*clarify_id));
+        }
         let oldest = core.bus.inbox.oldest(&key.0, &key.1, *clarify_id).await?;
-        if oldest.is_some_and(|stored| stored <= clarification.expires_at()) {
+        if oldest.is_some_and(|stored| stored <= deadline) {
             return Ok(Some(*clarify_id));
         }
     }

@@ -2,7 +2,7 @@
 //! deadline beats an answer in time is seen to where a command is decided.
 
 use crate::clock;
-use crate::commands::{CommandError, Work};
+use crate::commands::{CLOCK_ERROR, CommandError, Work};
 use crate::projection::Key;
 use crate::service::Core;
 use askbus_domain::{Command, Due, Millis, Timestamp, expiry_jitter};
@@ -52,7 +52,7 @@ impl Deadlines {
             Due::Clarification(id) => id.uuid().as_u128(),
             Due::Turn(id) => id.uuid().as_u128(),
         };
-        self.push(at.plus(expiry_jitter(seed)), key, due);
+        self.push(at.plus(CLOCK_ERROR).plus(expiry_jitter(seed)), key, due);
     }
 
     /// Nothing is due any more: it is settled.

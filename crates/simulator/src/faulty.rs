@@ -60,6 +60,10 @@ pub(crate) struct Line {
     pub skew_ms: i64,
     /// In how many of a hundred writes the replica dies right after the write.
     pub deadly_percent: u32,
+    /// In how many of a thousand operations it dies before or after any of them.
+    pub deadly_permille: u32,
+    /// How wrong its knowledge of the bus's clock is.
+    pub error_ms: i64,
     /// How late a message of the tail may be.
     pub slow_tail: Duration,
     pub random: Mutex<Random>,
@@ -103,7 +107,7 @@ impl Line {
             Duration::from_millis(5)
         };
         match tokio::time::timeout(patience, self.reached()).await {
-            Ok(true) => Ok(()),
+            Ok(true) => self.survive(),
             Ok(false) | Err(_) => Err(gone()),
         }
     }
@@ -122,7 +126,18 @@ impl Line {
         operation: impl Future<Output = Result<T, LedgerError>>,
     ) -> Result<T, LedgerError> {
         self.begin().await?;
-        self.finish(operation).await?
+        let done = self.finish(operation).await?;
+        self.survive()?;
+        done
+    }
+
+    /// Dies, or not.
+    fn survive(&self) -> Result<(), LedgerError> {
+        if self.random(|r| r.permille(self.deadly_permille)) {
+            self.dead.cancel();
+            return Err(gone());
+        }
+        Ok(())
     }
 }
 
@@ -229,7 +244,7 @@ impl Ledger for Faulty<dyn Ledger> {
     /// As on a real bus: nothing is known before the bus was asked.
     fn clock_offset_ms(&self) -> i64 {
         if self.0.told.load(Ordering::Relaxed) {
-            -self.0.skew_ms
+            self.0.error_ms - self.0.skew_ms
         } else {
             0
         }

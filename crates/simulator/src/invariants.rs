@@ -12,10 +12,6 @@ use askbus_wire::messages::{InboxBody, InboxReply, Kept};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How much earlier than its deadline a question may time out, in milliseconds: clocks are known to
-/// each other only so well.
-const EARLY_MS: i64 = 60;
-
 /// How long an agent may be without its outcome once nothing is broken any more, in milliseconds:
 /// a stream that went silent is given up after 45 s.
 const HEARD_WITHIN_MS: i64 = 60_000;
@@ -209,7 +205,7 @@ pub fn check_timeouts(history: &History<'_>) -> Vec<String> {
         }
         let deadline = before.expires_at();
         // A turn that expires takes its questions along; they were capped by it.
-        if at.unix_millis() + EARLY_MS < deadline.unix_millis() {
+        if at < deadline {
             broken.push(format!(
                 "{} timed out at {at}, before its time at {deadline}",
                 before.id

@@ -26,6 +26,11 @@ impl Random {
         self.0.random_ratio(percent.min(100), 100)
     }
 
+    /// True in this many of a thousand cases.
+    pub(crate) fn permille(&mut self, permille: u32) -> bool {
+        self.0.random_ratio(permille.min(1_000), 1_000)
+    }
+
     /// From `low` to `high`, both included.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         self.0.random_range(low..=high.max(low))

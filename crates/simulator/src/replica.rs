@@ -23,6 +23,8 @@ pub(crate) struct Nature {
     pub index: usize,
     pub skew_ms: i64,
     pub deadly_percent: u32,
+    pub deadly_permille: u32,
+    pub error_ms: i64,
     pub slow_tail: Duration,
     /// Whether anything is done to it at all.
     pub troubled: bool,
@@ -55,6 +57,8 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
         cut: Switch::default(),
         skew_ms: nature.skew_ms,
         deadly_percent: if troubled { nature.deadly_percent } else { 0 },
+        deadly_permille: if troubled { nature.deadly_permille } else { 0 },
+        error_ms: nature.error_ms,
         slow_tail: nature.slow_tail,
         random: Mutex::new(random.fork()),
         told: AtomicBool::default(),

@@ -151,6 +151,8 @@ async fn simulate(seed: u64) -> Report {
             index,
             skew_ms: if index as u64 == skewed { skew } else { 0 },
             deadly_percent: u32::try_from(random.between(0, 4)).unwrap_or(0),
+            deadly_permille: u32::try_from(random.between(0, 3)).unwrap_or(0),
+            error_ms: i64::try_from(random.between(0, 50)).unwrap_or(0) - 25,
             slow_tail: random.millis(0, 500),
             troubled: random.percent(85),
         };

@@ -1,9 +1,10 @@
 //! A machine whose clock is wrong settles nothing by it, from its first moment on.
 
-use crate::world::{Setup, World};
+use crate::world::{EPOCH, Setup, World, says};
 use askbus_domain::{ClarifyId, Commit, SessionId, TenantId, Timestamp};
 use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
 use askbus_session_binding::Clock;
+use askbus_wire::messages::InboxReply;
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,4 +107,33 @@ async fn a_replica_starts_with_a_wrong_clock_and_settles_nothing() {
     assert_eq!(world.resolutions("s", &asked.clarify_id).await, 1);
     wrong.stop().await;
     right.stop().await;
+}
+
+// contract: A4
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_a_little_ahead_cuts_nobody_short() {
+    let world = World::in_memory();
+    let setup = Setup {
+        clock: Clock::virtual_at(EPOCH, 30, 3),
+        ..Setup::in_memory()
+    };
+    let replica = world.replica_with(setup, |bus| bus).await;
+    let agent = world.agent(&replica);
+    let _attached = agent.attach(&[]).await;
+    let context = agent.begin("s").await;
+    let asked = agent.ask_for(&context, "in time?", 5.0).await;
+    // By the replica's clock the time is just up; by the one that stamps answers it is not.
+    let left = asked.deadline_ms.unwrap() - 30 + 10 - world.now().unix_millis();
+    tokio::time::sleep(Duration::from_millis(left.try_into().unwrap())).await;
+    let ending = tokio::spawn({
+        let agent = agent.clone();
+        async move { agent.end(&context, "completed").await }
+    });
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let reply = world
+        .answer("s", &asked.clarify_id, says("ann", "just in time"))
+        .await;
+    assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+    ending.await.unwrap().unwrap();
+    replica.stop().await;
 }

@@ -36,6 +36,7 @@ mod clocks;
 mod crashes;
 mod deadlines;
 mod forgetting;
+mod overtaken;
 mod refusals;
 mod restarts;
 mod serving;

@@ -17,6 +17,7 @@ use askbus_wire::codec::Decoded;
 use askbus_wire::memory::MemoryAddress;
 use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
 use askbus_wire::tenants::Tenants;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,7 @@ const BOUND: Duration = Duration::from_secs(30);
 pub const TENANT: &str = "local";
 pub const PROFILE: &str = "default";
 /// When virtual time begins.
-const EPOCH: Timestamp = Timestamp::from_unix_millis(1_800_000_000_000);
+pub const EPOCH: Timestamp = Timestamp::from_unix_millis(1_800_000_000_000);
 
 /// Waits, at most as long as anything may take here.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -61,6 +62,7 @@ pub struct World {
     issuer: Issuer,
     verifier: Verifier,
     dir: TempDir,
+    clock: Clock,
 }
 
 /// How a replica differs from the ordinary one.
@@ -88,9 +90,12 @@ impl Default for Setup {
 impl Setup {
     /// On virtual time and without sockets, like [`World::in_memory`].
     pub fn in_memory() -> Self {
+        // No two replicas make the same ids.
+        static SEED: AtomicU64 = AtomicU64::new(1 << 32);
+        let seed = SEED.fetch_add(1 << 32, Ordering::Relaxed);
         Self {
             listen: Listen::Memory(MemoryAddress::new()),
-            clock: Clock::virtual_at(EPOCH, 0, 1),
+            clock: Clock::virtual_at(EPOCH, 0, seed),
             ..Self::default()
         }
     }
@@ -179,7 +184,13 @@ impl World {
             issuer,
             verifier,
             dir,
+            clock: Clock::virtual_at(EPOCH, 0, 0),
         }
+    }
+
+    /// What the clock of the bus shows, in memory.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     pub fn dir(&self) -> &std::path::Path {
