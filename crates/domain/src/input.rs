@@ -4,15 +4,21 @@
 //! dozen spellings of the same field. Everything that can only mean one thing is taken; everything
 //! else is refused with the field and the remedy.
 
-use crate::question::{HEADER_CHARS, MAX_DESCRIPTION_CHARS};
+mod call;
+mod question;
+mod shape;
+
 use crate::{
-    Choice, Dialect, InvalidQuestion, MAX_LABEL_CHARS, MAX_QUESTION_CHARS, MAX_TIMEOUT,
-    MIN_TIMEOUT, Millis, OptionId, Question, QuestionId, Questions,
+    Addressee, Choice, Dialect, InvalidQuestion, Language, MAX_LABEL_CHARS, MAX_QUESTION_CHARS,
+    Millis, OnTimeout, Question, QuestionId, Questions, WhenAbsent,
 };
+use call::{terms_of, timeout_of};
+use question::{choice, nth_id, parse_question, refuse_secret};
 use serde_json::{Map, Value, json};
+use shape::{as_list, first_of, required_text};
 use std::sync::Arc;
 
-/// What the caller wants of the clock.
+/// What the caller wants of the clock. A wish is kept as it was said; the clock bounds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeoutChoice {
     /// Says nothing: the dialect's default.
@@ -20,7 +26,7 @@ pub enum TimeoutChoice {
     Default,
     /// No deadline.
     Never,
-    /// This long, held within 1 s and 14 d.
+    /// This long.
     After(Millis),
 }
 
@@ -44,7 +50,7 @@ impl TimeoutChoice {
         match millis {
             None => TimeoutChoice::Default,
             Some(0) => TimeoutChoice::Never,
-            Some(ms) => TimeoutChoice::After(Millis(ms).clamp(MIN_TIMEOUT, MAX_TIMEOUT)),
+            Some(ms) => TimeoutChoice::After(Millis(ms)),
         }
     }
 }
@@ -56,6 +62,31 @@ pub struct AskInput {
     pub questions: Arc<Questions>,
     /// The clock asked for.
     pub timeout: TimeoutChoice,
+    /// Whom it is meant for; none is everybody who may answer.
+    pub to: Option<Addressee>,
+    /// What is to become of it when its time is up.
+    pub on_timeout: Option<OnTimeout>,
+    /// What is to become of it when nobody is present.
+    pub when_absent: Option<WhenAbsent>,
+    /// How long the countdown is to stay hidden.
+    pub grace: Option<Millis>,
+    /// The language of its texts for people.
+    pub language: Option<Language>,
+}
+
+impl AskInput {
+    /// Questions and a clock; everything else as the policy has it.
+    pub const fn new(questions: Arc<Questions>, timeout: TimeoutChoice) -> Self {
+        Self {
+            questions,
+            timeout,
+            to: None,
+            on_timeout: None,
+            when_absent: None,
+            grace: None,
+            language: None,
+        }
+    }
 }
 
 type Parsed<T> = Result<T, InvalidQuestion>;
@@ -75,49 +106,74 @@ pub fn parse_arguments(dialect: Dialect, arguments: &Value) -> Parsed<AskInput> 
     }
 }
 
-/// One question of a typed request: header, text, multi-select, options as label and description,
-/// and the index of the recommended option.
-pub type StructuredQuestion = (String, String, bool, Vec<(String, String)>, Option<u32>);
+/// One option of a typed request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChoiceInput {
+    /// What the person reads.
+    pub label: String,
+    /// More words about it; may be empty.
+    pub description: String,
+}
+
+/// One question of a typed request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QuestionInput {
+    /// A short title; may be empty.
+    pub header: String,
+    /// The question itself.
+    pub question: String,
+    /// Why it is asked; may be empty.
+    pub explanation: String,
+    /// Whether several options may be chosen.
+    pub multi_select: bool,
+    /// How many options must be chosen at least.
+    pub min_select: Option<u32>,
+    /// How many options may be chosen at most.
+    pub max_select: Option<u32>,
+    /// The options.
+    pub options: Vec<ChoiceInput>,
+    /// The index of the option the agent would take.
+    pub recommended: Option<u32>,
+}
+
+impl QuestionInput {
+    fn into_value(self) -> Value {
+        let options: Vec<Value> = self
+            .options
+            .into_iter()
+            .map(|o| json!({"label": o.label, "description": o.description}))
+            .collect();
+        json!({"header": self.header, "question": self.question,
+            "explanation": self.explanation, "multi_select": self.multi_select,
+            "min_select": self.min_select, "max_select": self.max_select,
+            "options": options, "recommended": self.recommended})
+    }
+}
 
 /// Reads questions of a typed interface: the same rules as for a tool call's arguments.
 pub fn parse_structured(
     dialect: Dialect,
-    list: Vec<StructuredQuestion>,
+    list: Vec<QuestionInput>,
     timeout_ms: Option<u64>,
 ) -> Parsed<AskInput> {
     if dialect != Dialect::Ask && list.len() > 1 {
         return invalid("questions", "may hold one question only in this dialect");
     }
-    let questions: Vec<Value> = list
-        .into_iter()
-        .map(|(header, question, multi_select, options, recommended)| {
-            let options: Vec<Value> = options
-                .into_iter()
-                .map(|(label, description)| json!({"label": label, "description": description}))
-                .collect();
-            json!({"header": header, "question": question, "multi_select": multi_select,
-                "options": options, "recommended": recommended})
-        })
-        .collect();
-    let mut object = Map::new();
-    object.insert("questions".to_owned(), Value::Array(questions));
-    let input = parse_ask(&object)?;
-    if input
-        .questions
-        .iter()
-        .any(|q| q.options.len() > dialect.max_options())
-    {
-        let limit = dialect.max_options();
+    let limit = dialect.max_options();
+    if list.iter().any(|q| q.options.len() > limit) {
         return invalid("options", format!("may hold at most {limit} items"));
     }
+    let questions = list.into_iter().map(QuestionInput::into_value).collect();
+    let object = Map::from_iter([("questions".to_owned(), Value::Array(questions))]);
     Ok(AskInput {
         timeout: TimeoutChoice::from_millis(timeout_ms),
-        ..input
+        ..parse_ask(&object)?
     })
 }
 
 /// E3/E4 and N1: one question, plain choices, strict types.
 fn parse_plain(dialect: Dialect, object: &Map<String, Value>) -> Parsed<AskInput> {
+    refuse_secret(object, "question")?;
     let text = required_text(object.get("question"), "question", MAX_QUESTION_CHARS)?;
     let mut labels: Vec<String> = Vec::new();
     match object.get("choices") {
@@ -146,227 +202,56 @@ fn parse_plain(dialect: Dialect, object: &Map<String, Value>) -> Parsed<AskInput
         id: nth_id("q", 0, QuestionId::new)?,
         header: String::new(),
         question: text,
+        explanation: None,
         multi_select: false,
-        options: options.collect::<Parsed<_>>()?,
+        select: None,
+        options: options.collect::<Parsed<Vec<Choice>>>()?,
         recommended: None,
     };
-    Ok(AskInput {
-        questions: Arc::new(Questions::new(vec![question])?),
-        timeout: timeout_of(object)?,
-    })
+    Ok(AskInput::new(
+        Arc::new(Questions::new(vec![question])?),
+        timeout_of(object)?,
+    ))
 }
 
 /// A1, with every shape that models are known to send.
 fn parse_ask(object: &Map<String, Value>) -> Parsed<AskInput> {
-    let raw = object.get("questions").filter(|v| !v.is_null());
-    let list = match raw {
-        Some(value) => as_list(value, "questions")?,
+    refuse_secret(object, "questions")?;
+    let mut list = match (first_of(object, &["questions"]), object.get("question")) {
+        (Some(value), _) => as_list(value, "questions")?,
+        // The new shape under the older name.
+        (None, Some(value @ (Value::Array(_) | Value::Object(_))))
+            if !object.contains_key("options") =>
+        {
+            as_list(value, "question")?
+        }
         // The older shape: one question beside its options.
-        None if object.contains_key("question") => vec![Value::Object(object.clone())],
-        None => {
+        (None, Some(_)) => vec![Value::Object(object.clone())],
+        (None, None) => {
             return invalid(
                 "questions",
                 "is required: a list of {question, options?, …}",
             );
         }
     };
+    explain_first(object, &mut list);
     let questions = list
         .iter()
         .enumerate()
         .map(|(i, item)| parse_question(i, item))
         .collect::<Parsed<_>>()?;
-    Ok(AskInput {
-        questions: Arc::new(Questions::new(questions)?),
-        timeout: timeout_of(object)?,
-    })
+    let input = AskInput::new(Arc::new(Questions::new(questions)?), timeout_of(object)?);
+    terms_of(object, input)
 }
 
-/// A list, a JSON text of a list (twice encoded too), or one thing standing for a list of one.
-fn as_list(value: &Value, field: &str) -> Parsed<Vec<Value>> {
-    let mut value = value.clone();
-    for _ in 0..3 {
-        match value {
-            Value::Array(items) => return Ok(items),
-            Value::Object(_) => return Ok(vec![value]),
-            Value::String(text) => match serde_json::from_str(&text) {
-                Ok(inner) => value = inner,
-                Err(_) => return Ok(vec![Value::String(text)]),
-            },
-            _ => break,
-        }
-    }
-    invalid(field, "must be a list")
-}
-
-fn parse_question(index: usize, item: &Value) -> Parsed<Question> {
-    let at = format!("questions[{index}]");
-    let wrapped;
-    let object = match item {
-        Value::Object(object) => object,
-        Value::String(text) => {
-            wrapped = Map::from_iter([("question".to_owned(), Value::String(text.clone()))]);
-            &wrapped
-        }
-        _ => return invalid(at, "must be an object with a question"),
-    };
-    let text = first_of(object, &["question", "text", "prompt"]);
-    let raw_options = first_of(object, &["options", "choices"]);
-    let options = match raw_options {
-        None => Vec::new(),
-        Some(list) => as_list(list, &format!("{at}.options"))?,
-    };
-    if options.len() > Dialect::Ask.max_options() {
-        let limit = Dialect::Ask.max_options();
-        return invalid(
-            format!("{at}.options"),
-            format!("may hold at most {limit} items"),
-        );
-    }
-    let options = options
-        .iter()
-        .enumerate()
-        .map(|(i, o)| parse_option(i, o, &format!("{at}.options[{i}]")))
-        .collect::<Parsed<Vec<Choice>>>()?;
-    let multi = first_of(object, &["multi_select", "multiSelect", "multiple"]);
-    Ok(Question {
-        id: nth_id("q", index, QuestionId::new)?,
-        header: optional_text(
-            object.get("header"),
-            &format!("{at}.header"),
-            MAX_LABEL_CHARS,
-        )?
-        .map_or_else(String::new, |h| h.chars().take(HEADER_CHARS).collect()),
-        question: required_text(text, &format!("{at}.question"), MAX_QUESTION_CHARS)?,
-        multi_select: flag_of(multi, &format!("{at}.multi_select"))?,
-        recommended: recommended_of(object.get("recommended"), &options, &at)?,
-        options,
-    })
-}
-
-fn parse_option(index: usize, item: &Value, at: &str) -> Parsed<Choice> {
-    match item {
-        Value::Object(object) => {
-            let label = first_of(object, &["label", "value", "text"]);
-            let description = optional_text(
-                object.get("description"),
-                &format!("{at}.description"),
-                MAX_DESCRIPTION_CHARS,
-            )?;
-            choice(
-                index,
-                required_text(label, &format!("{at}.label"), MAX_LABEL_CHARS)?,
-                description,
-            )
-        }
-        other => choice(
-            index,
-            required_text(Some(other), at, MAX_LABEL_CHARS)?,
-            None,
-        ),
-    }
-}
-
-fn choice(index: usize, label: String, description: Option<String>) -> Parsed<Choice> {
-    Ok(Choice {
-        id: nth_id("o", index, OptionId::new)?,
-        label,
-        description,
-    })
-}
-
-fn nth_id<T>(
-    prefix: &str,
-    index: usize,
-    new: impl FnOnce(String) -> Result<T, crate::IdError>,
-) -> Parsed<T> {
-    new(format!("{prefix}{}", index + 1)).map_err(|e| InvalidQuestion::new(prefix, e.to_string()))
-}
-
-fn first_of<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
-    names
-        .iter()
-        .find_map(|name| object.get(*name).filter(|v| !v.is_null()))
-}
-
-/// E4: not blank, raw length within the limit, then trimmed. Lengths are characters.
-fn required_text(value: Option<&Value>, field: &str, max: usize) -> Parsed<String> {
-    let text = match value {
-        Some(Value::String(text)) => text,
-        Some(_) => return invalid(field, "must be a string"),
-        None => return invalid(field, "is required"),
-    };
-    if text.trim().is_empty() {
-        return invalid(field, "must not be blank");
-    }
-    if text.chars().count() > max {
-        return invalid(field, format!("may be at most {max} characters long"));
-    }
-    Ok(text.trim().to_owned())
-}
-
-fn optional_text(value: Option<&Value>, field: &str, max: usize) -> Parsed<Option<String>> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
-        value => required_text(value, field, max).map(Some),
-    }
-}
-
-fn flag_of(value: Option<&Value>, field: &str) -> Parsed<bool> {
-    match value {
-        None => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => Ok(true),
-        Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => Ok(false),
-        Some(_) => invalid(field, "must be true or false"),
-    }
-}
-
-/// A1: an index, -1 for none; a label that stands among the options is taken too.
-fn recommended_of(value: Option<&Value>, options: &[Choice], at: &str) -> Parsed<Option<OptionId>> {
-    let field = format!("{at}.recommended");
-    let index = match value {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::String(text)) => {
-            if let Some(option) = options.iter().find(|o| o.label == text.trim()) {
-                return Ok(Some(option.id.clone()));
-            }
-            text.trim().parse::<i64>().ok()
-        }
-        Some(value) => value.as_i64(),
-    };
-    match index {
-        Some(-1) => Ok(None),
-        Some(i) => match usize::try_from(i).ok().and_then(|i| options.get(i)) {
-            Some(option) => Ok(Some(option.id.clone())),
-            None => invalid(field, "must be the index of an option, or -1 for none"),
-        },
-        None => invalid(field, "must be the index of an option, or -1 for none"),
-    }
-}
-
-/// A4: seconds, as a number or a numeric string; null, zero and less mean never.
-fn timeout_of(object: &Map<String, Value>) -> Parsed<TimeoutChoice> {
-    let seconds = match object.get("timeout_s") {
-        None => return Ok(TimeoutChoice::Default),
-        Some(Value::Null) => return Ok(TimeoutChoice::Never),
-        Some(Value::Number(n)) => n.as_f64(),
-        Some(Value::String(text)) => text.trim().parse::<f64>().ok(),
-        Some(_) => None,
-    };
-    match seconds.filter(|s| s.is_finite()) {
-        None => invalid(
-            "timeout_s",
-            "must be a number of seconds; 0 means no deadline",
-        ),
-        Some(s) if s <= 0.0 => Ok(TimeoutChoice::Never),
-        Some(s) => {
-            let wait = std::time::Duration::try_from_secs_f64(s.min(1e10)).unwrap_or_default();
-            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            Ok(TimeoutChoice::After(
-                Millis(millis).clamp(MIN_TIMEOUT, MAX_TIMEOUT),
-            ))
-        }
+/// An explanation of the whole call goes with its first question, unless that has one of its own:
+/// the person is to see it before any question.
+fn explain_first(call: &Map<String, Value>, list: &mut [Value]) {
+    let whole = first_of(call, &question::EXPLANATION);
+    if let (Some(explanation), Some(Value::Object(first))) = (whole, list.first_mut())
+        && first_of(first, &question::EXPLANATION).is_none()
+    {
+        first.insert("explanation".to_owned(), explanation.clone());
     }
 }
 

@@ -1,20 +1,7 @@
-//! Questions in their one canonical form, and the limits they keep.
+//! Questions in their one canonical form.
 
-use crate::{OptionId, QuestionId};
+use crate::{MAX_QUESTIONS, OptionId, QuestionId, SHOWN_HEADER_CHARS};
 use serde::{Deserialize, Serialize};
-
-/// Questions in one clarification at most (A1).
-pub const MAX_QUESTIONS: usize = 5;
-/// Options of one question at most (A1, E3).
-pub const MAX_OPTIONS: usize = 20;
-/// Length of a question's text at most, in characters (E4).
-pub const MAX_QUESTION_CHARS: usize = 4_000;
-/// Length of an option's label at most, in characters (E4).
-pub const MAX_LABEL_CHARS: usize = 500;
-/// Length of an option's description at most, in characters.
-pub(crate) const MAX_DESCRIPTION_CHARS: usize = 2_000;
-/// Length of a header as displayed, in characters (A1).
-pub(crate) const HEADER_CHARS: usize = 12;
 
 /// One option of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,19 +15,37 @@ pub struct Choice {
     pub description: Option<String>,
 }
 
+/// How many options of a multi-select question may be chosen. They bind only who chooses options:
+/// an own text may stand instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Bounds {
+    /// At least this many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<u8>,
+    /// At most this many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u8>,
+}
+
 /// One question in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// Stable id, `q1`, `q2` … in order.
     pub id: QuestionId,
-    /// A short title, at most twelve characters; may be empty.
+    /// A short title, cut to [`SHOWN_HEADER_CHARS`] where it is shown; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub header: String,
     /// The question itself, trimmed.
     pub question: String,
+    /// Why it is asked, or what one has to know to answer it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
     /// Whether several options may be chosen.
     #[serde(default)]
     pub multi_select: bool,
+    /// How many may be chosen; only with `multi_select`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<Bounds>,
     /// The options, in order; free text is always allowed beside them.
     #[serde(default)]
     pub options: Vec<Choice>,
@@ -53,6 +58,19 @@ impl Question {
     /// The option with this id.
     pub fn option(&self, id: &OptionId) -> Option<&Choice> {
         self.options.iter().find(|o| o.id == *id)
+    }
+
+    /// The header as it is shown (A1).
+    pub fn shown_header(&self) -> &str {
+        let end = self.header.char_indices().nth(SHOWN_HEADER_CHARS);
+        end.map_or(self.header.as_str(), |(end, _)| {
+            self.header.get(..end).unwrap_or_default().trim_end()
+        })
+    }
+
+    /// The option the agent would take.
+    pub fn preferred(&self) -> Option<&Choice> {
+        self.option(self.recommended.as_ref()?)
     }
 }
 
@@ -74,7 +92,7 @@ impl Questions {
             return Err(InvalidQuestion::new(
                 "questions",
                 format!(
-                    "holds {} questions, at most {MAX_QUESTIONS} fit one call",
+                    "holds {} questions, at most {MAX_QUESTIONS} fit one call; split it into several calls",
                     list.len()
                 ),
             ));
