@@ -38,6 +38,7 @@ pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Fa
                 run_id: String::new(),
                 profile: profile.clone(),
                 life: lives.map(|d| Life::ForMs(u64::try_from(d.as_millis()).unwrap_or(u64::MAX))),
+                ..Default::default()
             };
             let begun = bounded(client.turns.begin_turn(request)).await?;
             if *json {

@@ -1,11 +1,11 @@
 //! What a person sends, and what is kept of it.
 
 use crate::rejection::InvalidAnswer;
-use crate::{Actor, AnswerId, ClarifyId, OptionId, QuestionId, Questions, Timestamp};
+use crate::{
+    Actor, AnswerId, ClarifyId, MAX_ANSWER_CHARS, OptionId, QuestionId, Questions, Rights,
+    Timestamp,
+};
 use serde::{Deserialize, Serialize};
-
-/// Text or note of an answer at most, in characters.
-pub const MAX_ANSWER_CHARS: usize = 20_000;
 
 /// What the person means to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct AnswerEntry {
     /// A note beside the choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Whether the person declines this question; nothing is chosen then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dismissed: bool,
 }
 
 /// What a person sent, as it goes through the inbox.
@@ -62,6 +65,8 @@ pub struct Answer {
     pub clarify_id: ClarifyId,
     /// What was sent.
     pub response: Response,
+    /// What its author's credential allows.
+    pub rights: Rights,
     /// When the inbox stored it: this, not the moment of judging, counts against a deadline.
     pub stored_at: Timestamp,
 }

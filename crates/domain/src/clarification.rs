@@ -3,9 +3,9 @@
 use crate::answer::{AnswerAction, QuestionAnswer, Response};
 use crate::rejection::InvalidAnswer;
 use crate::{
-    Actor, AnswerId, AskId, AskerId, AskerInfo, CancelCause, ClarifyId, Clock, ContextId,
-    DecidedBy, Dialect, Event, Millis, OptionId, PersonId, QuestionId, Questions, Reason,
-    Timestamp,
+    Actor, Addressee, Adjusted, AnswerId, AskId, AskerId, AskerInfo, CancelCause, ClarifyId, Clock,
+    ContextId, DecidedBy, Dialect, Event, GoesOn, LateMessage, Millis, OptionId, Parent, PersonId,
+    QuestionId, Questions, Reason, Terms, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -41,6 +41,9 @@ pub struct Outcome {
     /// Questions without an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<QuestionId>,
+    /// Those of them that the person declined one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declined: Vec<QuestionId>,
     /// Recommendations standing in for answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<Assumption>,
@@ -52,12 +55,27 @@ pub struct Outcome {
     pub answer_id: Option<AnswerId>,
     /// When: for a person's answer the moment the inbox stored it.
     pub resolved_at: Timestamp,
+    /// Whether a `deferred` came of a deadline and not of nobody being there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+    /// Whether asking is off for the turn because too many in a row stayed unanswered (A7); only with
+    /// `off`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blocked: bool,
+    /// Late messages of the session that ride to the agent with this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<LateMessage>,
 }
 
 impl Outcome {
     /// Who decided it.
     pub const fn decided_by(&self) -> DecidedBy {
         self.reason.decided_by()
+    }
+
+    /// Whether a deadline settled it.
+    pub fn is_by_clock(&self) -> bool {
+        self.reason == Reason::Timeout || self.timed_out
     }
 
     fn unpersonal(reason: Reason, questions: &Questions, now: Timestamp) -> Self {
@@ -68,10 +86,14 @@ impl Outcome {
             answers: Vec::new(),
             partial: Vec::new(),
             unanswered: questions.iter().map(|q| q.id.clone()).collect(),
+            declined: Vec::new(),
             assumptions: Vec::new(),
             text: None,
             answer_id: None,
             resolved_at: now,
+            timed_out: false,
+            blocked: false,
+            late: Vec::new(),
         }
     }
 
@@ -124,10 +146,14 @@ impl Outcome {
             unanswered: unanswered.collect(),
             answers: if agreed { chosen.clone() } else { Vec::new() },
             partial: if agreed { Vec::new() } else { chosen },
+            declined: Vec::new(),
             assumptions,
             text,
             answer_id: Some(response.answer_id.clone()),
             resolved_at: stored_at,
+            timed_out: false,
+            blocked: false,
+            late: Vec::new(),
         })
     }
 
@@ -167,6 +193,19 @@ pub struct LateAnswer {
     pub stored_at: Timestamp,
 }
 
+/// What a clarification remembers of an answer that came too late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LateNote {
+    /// Its author: an answer id is unique among one person's answers only.
+    pub person: PersonId,
+    /// Its id.
+    pub answer_id: AnswerId,
+    /// Where it went, if it was sent on.
+    pub goes_on: Option<GoesOn>,
+    /// What would ride on; none when it says nothing.
+    pub message: Option<Arc<LateMessage>>,
+}
+
 /// The state of one clarification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clarification {
@@ -194,9 +233,16 @@ pub struct Clarification {
     pub held_by: Option<Actor>,
     /// How it ended, once it has.
     pub outcome: Option<Arc<Outcome>>,
-    /// Answers that came too late, by author: an answer id is unique among one person's answers
-    /// only.
-    pub late: Vec<(PersonId, AnswerId)>,
+    /// Answers that came too late.
+    pub late: Vec<LateNote>,
+    /// Whom it is meant for; none is everybody who may answer.
+    pub to: Option<Addressee>,
+    /// Whose sub-agent asks.
+    pub parent: Option<Parent>,
+    /// The policy it was asked under.
+    pub terms: Terms,
+    /// How its timeout differs from the one asked for.
+    pub adjusted: Option<Adjusted>,
 }
 
 impl Clarification {
@@ -213,6 +259,11 @@ impl Clarification {
             questions,
             clock,
             requested_at,
+            to,
+            parent,
+            terms,
+            adjusted,
+            ..
         } = event
         else {
             return None;
@@ -231,6 +282,10 @@ impl Clarification {
             held_by: None,
             outcome: None,
             late: Vec::new(),
+            to: to.clone(),
+            parent: parent.clone(),
+            terms: *terms,
+            adjusted: *adjusted,
         })
     }
 
@@ -248,11 +303,25 @@ impl Clarification {
                 self.outcome = Some(Arc::clone(outcome));
             }
             Event::Late {
-                late: LateAnswer { response, .. },
+                late,
+                asked,
+                goes_on,
                 ..
+            } => self.late.push(LateNote {
+                person: late.response.actor.person.clone(),
+                answer_id: late.response.answer_id.clone(),
+                goes_on: *goes_on,
+                message: LateMessage::of(self.id, asked, late).map(Arc::new),
+            }),
+            Event::PassedOn {
+                message, goes_on, ..
             } => {
-                self.late
-                    .push((response.actor.person.clone(), response.answer_id.clone()));
+                let author = &message.actor.person;
+                let sent =
+                    |n: &&mut LateNote| n.person == *author && n.answer_id == message.answer_id;
+                if let Some(note) = self.late.iter_mut().find(sent) {
+                    note.goes_on = Some(*goes_on);
+                }
             }
             _ => {}
         }
@@ -287,9 +356,15 @@ impl Clarification {
 
     /// Whether this very answer was noted as late: the same id by the same person.
     pub(crate) fn was_late(&self, response: &Response) -> bool {
+        self.late_note(&response.actor.person, &response.answer_id)
+            .is_some()
+    }
+
+    /// What is remembered of a late answer of `person`.
+    pub fn late_note(&self, person: &PersonId, answer_id: &AnswerId) -> Option<&LateNote> {
         self.late
             .iter()
-            .any(|(person, id)| *person == response.actor.person && *id == response.answer_id)
+            .find(|n| n.person == *person && n.answer_id == *answer_id)
     }
 
     /// Whether it waits.

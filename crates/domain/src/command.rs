@@ -1,8 +1,9 @@
 //! What may be asked of a session. Ids come in with the command; nothing is minted here.
 
 use crate::{
-    Actor, Answer, AskId, AskInput, AskerId, AskerInfo, BeginId, ClarifyId, ContextId, Dialect,
-    Holder, InvalidQuestion, LeaseName, Millis, ProfileId, RunId, Timestamp, TurnEnd,
+    Actor, Answer, AnswerId, AskId, AskInput, AskerId, AskerInfo, BeginId, ClarifyId, ContextId,
+    Dialect, Holder, InvalidQuestion, Language, LeaseName, Millis, Parent, PersonId, PolicyLayer,
+    Presence, ProfileId, Rights, RunId, Scope, Timestamp, TurnEnd,
 };
 
 /// Begins a turn and ends the one before it.
@@ -18,6 +19,40 @@ pub struct BeginCommand {
     pub profile: ProfileId,
     /// What keeps the turn alive.
     pub holder: Holder,
+    /// Whether an asking process begins it for itself, without a host.
+    pub own: bool,
+    /// What the host wants of the policy.
+    pub policy: PolicyLayer,
+    /// The language of its instruction.
+    pub language: Option<Language>,
+    /// Which tools it offers; none is all of them.
+    pub scope: Option<Scope>,
+    /// Whose sub-agent it runs.
+    pub parent: Option<Parent>,
+}
+
+impl BeginCommand {
+    /// A turn of a host that says nothing else of itself.
+    pub fn new(
+        begin_id: BeginId,
+        context_id: ContextId,
+        run_id: RunId,
+        profile: ProfileId,
+        holder: Holder,
+    ) -> Self {
+        Self {
+            begin_id,
+            context_id,
+            run_id,
+            profile,
+            holder,
+            own: false,
+            policy: PolicyLayer::default(),
+            language: None,
+            scope: None,
+            parent: None,
+        }
+    }
 }
 
 /// Asks one to five questions together.
@@ -44,6 +79,14 @@ pub struct AskCommand {
     pub input: Result<AskInput, InvalidQuestion>,
     /// How long the caller can wait when its call cannot be resumed (E13).
     pub call_limit: Option<Millis>,
+    /// What the operator set for the tenant, the profile and the dialect.
+    pub policy: PolicyLayer,
+    /// Whether somebody is there who may answer.
+    pub presence: Presence,
+    /// The client's own marker of its turn, if it has one.
+    pub client_turn: Option<String>,
+    /// Whose sub-agent asks.
+    pub parent: Option<Parent>,
 }
 
 /// A command to a session.
@@ -70,8 +113,28 @@ pub enum Command {
         clarify_id: ClarifyId,
         /// Who.
         actor: Actor,
+        /// What their credential allows.
+        rights: Rights,
         /// When the inbox stored it.
         stored_at: Timestamp,
+    },
+    /// The author of a late answer sends it on to the agent.
+    PassOn {
+        /// Which clarification it was meant for.
+        clarify_id: ClarifyId,
+        /// The late answer's id.
+        answer_id: AnswerId,
+        /// Its author.
+        person: PersonId,
+    },
+    /// The agent used a tool (D8).
+    ToolUse {
+        /// Which turn.
+        context_id: ContextId,
+        /// The profile of the caller's credential.
+        profile: ProfileId,
+        /// The tool, by the agent's name for it.
+        tool: String,
     },
     /// The caller withdraws its question.
     Cancel {

@@ -3,7 +3,7 @@
 use crate::{
     Answer, AskCommand, BeginCommand, CancelCause, Clarification, Clock, Command, ContextId,
     Dialect, Event, Holder, LateAnswer, MAX_COMMIT_BYTES, Millis, Outcome, ProfileId, Rejection,
-    Session, Timestamp, Turn, TurnEnd,
+    Session, Terms, Timestamp, Turn, TurnEnd,
 };
 use std::sync::Arc;
 
@@ -31,6 +31,7 @@ pub fn decide(state: &Session, command: &Command, now: Timestamp) -> Result<Vec<
             clarify_id,
             actor,
             stored_at,
+            ..
         } => {
             let clarification = state
                 .clarification(*clarify_id)
@@ -72,6 +73,15 @@ pub fn decide(state: &Session, command: &Command, now: Timestamp) -> Result<Vec<
             }
             _ => Vec::new(),
         }),
+        Command::PassOn { clarify_id, .. } => state
+            .clarification(*clarify_id)
+            .map(|_| Vec::new())
+            .ok_or(Rejection::UnknownClarification),
+        Command::ToolUse {
+            context_id,
+            profile,
+            ..
+        } => bound_turn(state, *context_id, profile).map(|_| Vec::new()),
         Command::AskerLost { asker_id } => Ok(state
             .pending()
             .filter(|c| c.asker_id == *asker_id)
@@ -108,16 +118,12 @@ fn decide_begin(
     };
     events.push(Event::Begun {
         turn: Turn {
-            context_id: begin.context_id,
-            begin_id: begin.begin_id.clone(),
-            run_id: begin.run_id.clone(),
-            profile: begin.profile.clone(),
-            holder: begin.holder.clone(),
-            begun_at: now,
             earlier_begins: state
                 .latest_turn()
                 .map(|(t, _)| t.begins_so_far())
                 .unwrap_or_default(),
+            work_begun: state.work_begun(),
+            ..Turn::begun(begin, now)
         },
     });
     Ok(events)
@@ -175,6 +181,7 @@ fn end_turn(state: &Session, turn: &Turn, end: TurnEnd, now: Timestamp) -> Vec<E
     events.push(Event::Ended {
         context_id: turn.context_id,
         end,
+        account: None,
     });
     events
 }
@@ -216,6 +223,13 @@ fn decide_ask(state: &Session, ask: &AskCommand, now: Timestamp) -> Result<Vec<E
             turn.cap(),
         ),
         requested_at: now,
+        to: None,
+        parent: None,
+        terms: Terms::default(),
+        adjusted: None,
+        client_turn: None,
+        counted_anew: false,
+        nobody_present: false,
     };
     fitting(vec![event])
 }
@@ -260,6 +274,8 @@ fn decide_answer(
                 answers: response.resolve(questions).unwrap_or_default(),
                 stored_at: answer.stored_at,
             },
+            asked: String::new(),
+            goes_on: None,
         });
         events
     };

@@ -4,7 +4,7 @@ use crate::Millis;
 use serde::{Deserialize, Serialize};
 
 /// How the asker speaks; it decides defaults, never outcomes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
     /// `ask_user`: several structured questions (A).

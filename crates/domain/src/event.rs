@@ -1,14 +1,15 @@
 //! What happened, as it stands in the log for ever. Fields are only ever added.
 
 use crate::{
-    Actor, AskId, AskerId, AskerInfo, ClarifyId, Clock, CommitId, ContextId, Dialect, LateAnswer,
-    Millis, Outcome, Questions, SessionId, TenantId, Timestamp, Turn, TurnEnd,
+    Actor, Addressee, Adjusted, AskId, AskerId, AskerInfo, ClarifyId, Clock, CommitId, ContextId,
+    Dialect, Figures, GoesOn, LateAnswer, LateMessage, Millis, Outcome, Parent, Questions,
+    SessionId, TenantId, Terms, Timestamp, Turn, TurnEnd,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The schema this build writes; a log with a newer one is not acted upon.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 /// The largest commit, in bytes of JSON.
 pub const MAX_COMMIT_BYTES: usize = 256 * 1024;
 
@@ -28,6 +29,16 @@ pub enum Event {
         context_id: ContextId,
         /// Why.
         end: TurnEnd,
+        /// What its questions came to (A8).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        account: Option<Figures>,
+    },
+    /// A tool changed something for the first time in this session (D8).
+    Worked {
+        /// The turn.
+        context_id: ContextId,
+        /// The tool, by the agent's name for it.
+        tool: String,
     },
     /// Questions were asked.
     Requested {
@@ -52,6 +63,27 @@ pub enum Event {
         clock: Clock,
         /// When it was issued.
         requested_at: Timestamp,
+        /// Whom it is meant for; none is everybody who may answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<Addressee>,
+        /// Whose sub-agent asks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<Parent>,
+        /// The policy in force for it.
+        #[serde(default, rename = "policy", skip_serializing_if = "Terms::is_default")]
+        terms: Terms,
+        /// How its timeout differs from the one asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        adjusted: Option<Adjusted>,
+        /// The client's own marker of its turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_turn: Option<String>,
+        /// Whether a new row of unanswered questions starts here (A7).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        counted_anew: bool,
+        /// Whether nobody was present who may answer it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        nobody_present: bool,
     },
     /// A person stopped the countdown.
     Held {
@@ -75,6 +107,21 @@ pub enum Event {
         /// What came.
         #[serde(flatten)]
         late: LateAnswer,
+        /// The text of what was asked.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        asked: String,
+        /// Where it goes; none when it stays in the history until its author sends it on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goes_on: Option<GoesOn>,
+    },
+    /// The author of a late answer sent it on to the agent.
+    PassedOn {
+        /// Which clarification it was meant for.
+        clarify_id: ClarifyId,
+        /// Where it goes.
+        goes_on: GoesOn,
+        /// What rides on.
+        message: LateMessage,
     },
     /// Something in the inbox could not be taken as an answer.
     Refused {
@@ -104,6 +151,10 @@ pub enum EventKind {
     Resolved,
     /// `late`
     Late,
+    /// `passed_on`
+    PassedOn,
+    /// `worked`
+    Worked,
     /// `refused`
     Refused,
 }
@@ -118,6 +169,8 @@ impl EventKind {
             EventKind::Held => "held",
             EventKind::Resolved => "resolved",
             EventKind::Late => "late",
+            EventKind::PassedOn => "passed_on",
+            EventKind::Worked => "worked",
             EventKind::Refused => "refused",
         }
     }
@@ -133,6 +186,8 @@ impl Event {
             Event::Held { .. } => EventKind::Held,
             Event::Resolved { .. } => EventKind::Resolved,
             Event::Late { .. } => EventKind::Late,
+            Event::PassedOn { .. } => EventKind::PassedOn,
+            Event::Worked { .. } => EventKind::Worked,
             Event::Refused { .. } => EventKind::Refused,
         }
     }
@@ -143,8 +198,12 @@ impl Event {
             Event::Requested { clarify_id, .. }
             | Event::Held { clarify_id, .. }
             | Event::Resolved { clarify_id, .. }
-            | Event::Late { clarify_id, .. } => Some(*clarify_id),
-            Event::Begun { .. } | Event::Ended { .. } | Event::Refused { .. } => None,
+            | Event::Late { clarify_id, .. }
+            | Event::PassedOn { clarify_id, .. } => Some(*clarify_id),
+            Event::Begun { .. }
+            | Event::Ended { .. }
+            | Event::Worked { .. }
+            | Event::Refused { .. } => None,
         }
     }
 }

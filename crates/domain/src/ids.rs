@@ -126,6 +126,8 @@ text_id!(/// One asking process (an adapter instance); its heartbeat is the leas
     AskerId, "asker_id");
 text_id!(/// A person: the `sub` of their credential.
     PersonId, "person");
+text_id!(/// A group of people, as credentials name it.
+    GroupId, "group");
 text_id!(/// Names one question within a clarification, `q1`, `q2` ….
     QuestionId, "question_id");
 text_id!(/// Names one option within a question, `o1`, `o2` ….

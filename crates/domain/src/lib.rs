@@ -4,46 +4,73 @@
 //! a state go into [`decide`], events come out, and [`Session::evolve`] folds events back into
 //! state. Whatever is a rule about a question belongs in this crate; whatever moves bytes does not.
 
+mod account;
+mod addressee;
 mod answer;
 mod clarification;
 mod clock;
 mod command;
 mod decide;
+mod deferred;
 mod dialect;
 mod event;
 mod ids;
 mod input;
+mod instruction;
 mod invariants;
+mod language;
+mod late;
+mod limits;
+mod parent;
+mod policy;
 mod question;
 mod reason;
 mod rejection;
 mod render;
+mod scope;
 mod session;
 mod turn;
 mod verdict;
+mod vocabulary;
+mod work;
 
-pub use answer::{
-    Answer, AnswerAction, AnswerEntry, ChosenOption, MAX_ANSWER_CHARS, QuestionAnswer, Response,
-};
-pub use clarification::{Assumption, Clarification, LateAnswer, Outcome};
+pub use account::{Account, Figures};
+pub use addressee::{Addressee, Rights};
+pub use answer::{Answer, AnswerAction, AnswerEntry, ChosenOption, QuestionAnswer, Response};
+pub use clarification::{Assumption, Clarification, LateAnswer, LateNote, Outcome};
 pub use clock::{Clock, HARD_CAP, MAX_TIMEOUT, MIN_TIMEOUT, Millis, Phase, TURN_CAP, Timestamp};
 pub use command::{AskCommand, BeginCommand, Command};
 pub use decide::{decide, decide_past, expiry_jitter};
+pub use deferred::deferred_text;
 pub use dialect::Dialect;
 pub use event::{Commit, Event, EventKind, MAX_COMMIT_BYTES, SCHEMA};
 pub use ids::{
-    AnswerId, AskId, AskerId, BeginId, ClarifyId, CommitId, ContextId, IdError, LeaseName,
+    AnswerId, AskId, AskerId, BeginId, ClarifyId, CommitId, ContextId, GroupId, IdError, LeaseName,
     MAX_TOKEN_BYTES, OptionId, PersonId, ProfileId, QuestionId, RunId, SessionId, TenantId,
 };
-pub use input::{AskInput, StructuredQuestion, TimeoutChoice, parse_arguments, parse_structured};
-pub use invariants::{Broken, check_history, check_settles_once, check_waits_in_turn};
-pub use question::{
-    Choice, InvalidQuestion, MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS,
-    Question, Questions,
+pub use input::{
+    AskInput, ChoiceInput, QuestionInput, TimeoutChoice, parse_arguments, parse_structured,
 };
+pub use instruction::instruction;
+pub use invariants::{Broken, check_history, check_settles_once, check_waits_in_turn};
+pub use language::Language;
+pub use late::{GoesOn, LateMessage, MAX_LATE, MAX_LATE_CHARS};
+pub use limits::{
+    MAX_ANSWER_CHARS, MAX_DESCRIPTION_CHARS, MAX_EXPLANATION_CHARS, MAX_HEADER_CHARS,
+    MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS, SHOWN_HEADER_CHARS,
+};
+pub use parent::Parent;
+pub use policy::{
+    Adjusted, Bound, ClockWish, OnTimeout, Policy, PolicyLayer, PolicyTable, Presence,
+    TenantPolicy, Terms, WhenAbsent, Wish,
+};
+pub use question::{Bounds, Choice, InvalidQuestion, Question, Questions};
 pub use reason::{Actor, CancelCause, DecidedBy, Reason, Surface};
 pub use rejection::{InvalidAnswer, Rejection};
-pub use render::{interaction_text, result_text};
+pub use render::{Circumstances, adjusted_text, interaction_text, result_text};
+pub use scope::{HostTurn, Scope};
 pub use session::{Due, Session};
 pub use turn::{AskerInfo, Holder, Turn, TurnEnd};
 pub use verdict::{Verdict, verdict};
+pub use vocabulary::{StudioResult, studio_result};
+pub use work::is_work;

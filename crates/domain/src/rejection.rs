@@ -17,6 +17,25 @@ pub enum InvalidAnswer {
     /// Several options for a question that takes one.
     #[error("question {0} takes one option only")]
     OneOptionOnly(QuestionId),
+    /// Fewer options than the question takes.
+    #[error("question {question} takes at least {min} options, or an own text")]
+    TooFew {
+        /// Which question.
+        question: QuestionId,
+        /// How many it takes at least.
+        min: u8,
+    },
+    /// More options than the question takes.
+    #[error("question {question} takes at most {max} options")]
+    TooMany {
+        /// Which question.
+        question: QuestionId,
+        /// How many it takes at most.
+        max: u8,
+    },
+    /// A question that is declined and answered at once.
+    #[error("question {0} is declined and answered in one response")]
+    DeclinedAndAnswered(QuestionId),
     /// A plain text cannot answer several questions.
     #[error("this clarification has {count} questions; name each by its question_id")]
     SeveralQuestions {
@@ -29,6 +48,9 @@ pub enum InvalidAnswer {
         /// Which field.
         field: &'static str,
     },
+    /// No late answer of this author has the id, or it says nothing.
+    #[error("there is no late answer of yours to send on")]
+    NothingToPassOn,
     /// An ask-back that says nothing.
     #[error("asking back needs a text that says what is missing")]
     EmptyAskBack,
@@ -58,6 +80,9 @@ pub enum Rejection {
     /// No such clarification in this session.
     #[error("No such clarification")]
     UnknownClarification,
+    /// The question is meant for somebody else; the author keeps the text.
+    #[error("this question is meant for somebody else")]
+    NotAddressed,
     /// The answer does not fit the questions.
     #[error(transparent)]
     InvalidAnswer(#[from] InvalidAnswer),
@@ -79,6 +104,7 @@ impl Rejection {
             Rejection::TooManyPending { .. } => "TOO_MANY_PENDING",
             Rejection::InvalidQuestion(_) => "INVALID_QUESTION",
             Rejection::UnknownClarification => "UNKNOWN_CLARIFICATION",
+            Rejection::NotAddressed => "NOT_ADDRESSED",
             Rejection::InvalidAnswer(_) => "INVALID_ANSWER",
             Rejection::TooLarge => "TOO_LARGE",
             Rejection::UpgradeNeeded => "UPGRADE_NEEDED",

@@ -1,8 +1,8 @@
 //! The state of a session: the fold of its events since its turn began.
 
 use crate::{
-    Clarification, ClarifyId, Commit, ContextId, Event, Holder, ProfileId, SCHEMA, Timestamp, Turn,
-    TurnEnd,
+    Account, Clarification, ClarifyId, Commit, ContextId, Event, Holder, LateMessage, ProfileId,
+    SCHEMA, Timestamp, Turn, TurnEnd,
 };
 use std::collections::BTreeMap;
 
@@ -21,19 +21,28 @@ pub struct Session {
     turn: Option<Turn>,
     ended: Option<TurnEnd>,
     clarifications: BTreeMap<ClarifyId, Clarification>,
+    account: Account,
+    late: Vec<LateMessage>,
+    work_begun: bool,
     unreadable: bool,
 }
 
 impl Session {
     /// Folds one event into the state.
     pub fn evolve(&mut self, event: &Event) {
+        self.account.note(event);
         match event {
             Event::Begun { turn } => {
+                self.late.clone_from(&turn.undelivered);
+                self.work_begun = turn.work_begun;
                 self.turn = Some(turn.clone());
                 self.ended = None;
                 self.clarifications.clear();
             }
-            Event::Ended { context_id, end } => {
+            Event::Worked { .. } => self.work_begun = true,
+            Event::Ended {
+                context_id, end, ..
+            } => {
                 if self
                     .turn
                     .as_ref()
@@ -49,12 +58,37 @@ impl Session {
             }
             Event::Held { clarify_id, .. }
             | Event::Resolved { clarify_id, .. }
-            | Event::Late { clarify_id, .. } => {
+            | Event::Late { clarify_id, .. }
+            | Event::PassedOn { clarify_id, .. } => {
+                self.evolve_late(event);
                 if let Some(clarification) = self.clarifications.get_mut(clarify_id) {
                     clarification.evolve(event);
                 }
             }
             Event::Refused { .. } => {}
+        }
+    }
+
+    /// Keeps the late messages that wait for something to ride with, those for questions of earlier
+    /// turns as well.
+    fn evolve_late(&mut self, event: &Event) {
+        match event {
+            // Whatever waited rode with it, or was there before and waits on.
+            Event::Resolved { outcome, .. } => {
+                self.late.retain(|waits| !outcome.late.contains(waits));
+            }
+            Event::Late {
+                clarify_id,
+                late,
+                asked,
+                goes_on: Some(goes_on),
+            } if goes_on.is_on_its_way() => {
+                self.late.extend(LateMessage::of(*clarify_id, asked, late));
+            }
+            Event::PassedOn {
+                message, goes_on, ..
+            } if goes_on.is_on_its_way() => self.late.push(message.clone()),
+            _ => {}
         }
     }
 
@@ -114,6 +148,21 @@ impl Session {
     /// The profile the session belongs to, once a turn has begun.
     pub fn profile(&self) -> Option<&ProfileId> {
         self.turn.as_ref().map(|t| &t.profile)
+    }
+
+    /// What the questions of the latest turn came to.
+    pub const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Late messages that wait for something to ride with.
+    pub fn late(&self) -> &[LateMessage] {
+        &self.late
+    }
+
+    /// Whether a tool changed something in this session (D8).
+    pub const fn work_begun(&self) -> bool {
+        self.work_begun
     }
 
     /// The clarification with this id, if it belongs to the latest turn.

@@ -1,6 +1,9 @@
 //! A turn: the stretch of an agent's work that may ask (E5, E11, E20).
 
-use crate::{BeginId, ContextId, LeaseName, Millis, ProfileId, RunId, TURN_CAP, Timestamp};
+use crate::{
+    BeginCommand, BeginId, ContextId, Language, LateMessage, LeaseName, Millis, Parent,
+    PolicyLayer, ProfileId, RunId, Scope, TURN_CAP, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 /// What keeps a turn alive (E20).
@@ -98,12 +101,57 @@ pub struct Turn {
     /// replace the turn that followed it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_begins: Vec<BeginId>,
+    /// Whether an asking process began it for itself, without a host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
+    /// What its host wants of the policy.
+    #[serde(default, skip_serializing_if = "PolicyLayer::is_empty")]
+    pub policy: PolicyLayer,
+    /// The language of its instruction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+    /// Which tools it offers; none is all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    /// Whose sub-agent it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// Whether a tool changed something before it (D8).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub work_begun: bool,
+    /// Late messages that ride to the agent with its instruction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<LateMessage>,
+    /// Late messages that still wait for a result to ride with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undelivered: Vec<LateMessage>,
 }
 
 /// How many earlier begins a turn remembers.
 const EARLIER_BEGINS: usize = 8;
 
 impl Turn {
+    /// The turn that `begin` begins, if it is the first one of its session.
+    pub fn begun(begin: &BeginCommand, at: Timestamp) -> Self {
+        Self {
+            context_id: begin.context_id,
+            begin_id: begin.begin_id.clone(),
+            run_id: begin.run_id.clone(),
+            profile: begin.profile.clone(),
+            holder: begin.holder.clone(),
+            begun_at: at,
+            earlier_begins: Vec::new(),
+            own: begin.own,
+            policy: begin.policy.clone(),
+            language: begin.language,
+            scope: begin.scope,
+            parent: begin.parent.clone(),
+            work_begun: false,
+            late: Vec::new(),
+            undelivered: Vec::new(),
+        }
+    }
+
     /// What the turn after this one remembers.
     pub(crate) fn begins_so_far(&self) -> Vec<BeginId> {
         let earlier = self.earlier_begins.iter().take(EARLIER_BEGINS - 1);
@@ -111,6 +159,11 @@ impl Turn {
             .chain(earlier)
             .cloned()
             .collect()
+    }
+
+    /// Which tools it offers.
+    pub fn scope(&self) -> Scope {
+        self.scope.unwrap_or_default()
     }
 
     /// When the turn ends in any case: 28 days, or the moment it was to live until.

@@ -1,6 +1,6 @@
 //! What the author of an answer is told.
 
-use crate::{Clarification, DecidedBy, Outcome, Rejection, Response};
+use crate::{Clarification, DecidedBy, GoesOn, Outcome, Rejection, Response};
 use std::sync::Arc;
 
 /// The reply to one answer.
@@ -11,7 +11,14 @@ pub enum Verdict {
     /// Another person settled it with other content; the text is kept.
     Conflict(Arc<Outcome>),
     /// It was settled without a person before the answer came; the text is kept.
-    Late(Arc<Outcome>),
+    Late {
+        /// How it had been settled.
+        outcome: Arc<Outcome>,
+        /// Where the text goes; none when it stays in the history.
+        goes_on: Option<GoesOn>,
+    },
+    /// A late answer was sent on.
+    PassedOn(GoesOn),
     /// The countdown is stopped.
     Held,
     /// Not taken; the clarification is as it was and the author keeps the text.
@@ -32,6 +39,10 @@ pub fn verdict(clarification: &Clarification, response: &Response) -> Option<Ver
     } else if outcome.decided_by() == DecidedBy::Person {
         Verdict::Conflict(Arc::clone(outcome))
     } else {
-        Verdict::Late(Arc::clone(outcome))
+        let note = clarification.late_note(&response.actor.person, &response.answer_id);
+        Verdict::Late {
+            outcome: Arc::clone(outcome),
+            goes_on: note.and_then(|n| n.goes_on),
+        }
     })
 }

@@ -6,11 +6,11 @@ mod fixture;
 
 use askbus_domain::{
     AskCommand, BeginCommand, Command, Dialect, Due, EventKind, HARD_CAP, Holder, Millis, Reason,
-    Rejection, TURN_CAP, TimeoutChoice, Turn, TurnEnd, Verdict, verdict,
+    Rejection, Rights, TURN_CAP, TimeoutChoice, Turn, TurnEnd, verdict,
 };
 use fixture::{
-    Log, answer, ask, at, begin, chosen, cid, ctx, end, expire, hold, id, kinds, outcome, pending,
-    person, question,
+    Log, answer, ask, at, begin, chosen, cid, ctx, end, expire, hold, id, kinds, late_verdict,
+    outcome, pending, person, question,
 };
 use serde_json::json;
 
@@ -83,7 +83,7 @@ fn a_deadline_never_beats_an_answer_that_was_stored_before_it() {
     assert_eq!(log.commits.last().unwrap().subject_kind(), EventKind::Late);
     assert_eq!(outcome(&log, 1).reason, Reason::Timeout);
     let told = verdict(&log.find(cid(1)).unwrap(), &sent);
-    assert_eq!(told, Some(Verdict::Late(outcome(&log, 1))));
+    assert_eq!(told, Some(late_verdict(outcome(&log, 1))));
     // Delivered again after a crash: known.
     assert_eq!(
         log.run(&answer(1, sent, at(90_001)), at(99_000)),
@@ -119,6 +119,7 @@ fn hold_stops_the_countdown_once_and_for_all() {
     let bob = Command::Hold {
         clarify_id: cid(1),
         actor: person("bob"),
+        rights: Rights::default(),
         stored_at: at(30),
     };
     assert_eq!(log.run(&bob, at(30)), Ok(Vec::new()));
@@ -142,6 +143,7 @@ fn hold_stops_the_countdown_once_and_for_all() {
     let unknown = Command::Hold {
         clarify_id: cid(7),
         actor: person("ann"),
+        rights: Rights::default(),
         stored_at: at(0),
     };
     assert_eq!(
@@ -254,14 +256,9 @@ fn each_dialect_starts_its_own_clock() {
 
 #[test]
 fn a_turn_until_a_moment_lives_no_longer_than_any_other() {
-    let turn = |holder| Turn {
-        context_id: ctx(1),
-        begin_id: id("b"),
-        run_id: id("r"),
-        profile: id("default"),
-        holder,
-        begun_at: at(0),
-        earlier_begins: Vec::new(),
+    let turn = |holder| {
+        let begin = BeginCommand { holder, ..begin(1) };
+        Turn::begun(&begin, at(0))
     };
     assert_eq!(turn(Holder::Until(at(5))).cap(), at(5));
     assert_eq!(

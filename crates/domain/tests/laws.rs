@@ -9,6 +9,7 @@ use askbus_domain::{
     Command, Commit, DecidedBy, Event, EventKind, MAX_COMMIT_BYTES, Outcome, QuestionId, Reason,
     Session, Verdict, verdict,
 };
+use fixture::late_verdict;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use story::{Scene, steps, walk};
@@ -187,7 +188,7 @@ proptest! {
                         prop_assert_eq!(late.stored_at, answer.stored_at);
                         prop_assert_eq!(told, Some(match decided_by {
                             DecidedBy::Person => Verdict::Conflict(outcome),
-                            DecidedBy::Policy | DecidedBy::System => Verdict::Late(outcome),
+                            DecidedBy::Policy | DecidedBy::System => late_verdict(outcome),
                         }));
                     }
                     (None, _) if !scene.events.is_empty() => {
@@ -195,7 +196,7 @@ proptest! {
                     }
                     // Known already, or the same again: told by what it was the first time.
                     (None, decided_by) => {
-                        let late = matches!(told, Some(Verdict::Conflict(_) | Verdict::Late(_)));
+                        let late = matches!(told, Some(Verdict::Conflict(_) | Verdict::Late { .. }));
                         let settled = matches!(told, Some(Verdict::Settled(_)));
                         prop_assert!(late || (settled && decided_by == DecidedBy::Person));
                     }

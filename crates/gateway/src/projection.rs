@@ -127,8 +127,9 @@ impl Projection {
             }
             Event::Held { clarify_id, .. }
             | Event::Resolved { clarify_id, .. }
-            | Event::Late { clarify_id, .. } => self.evolve(seq, *clarify_id, session, event),
-            Event::Refused { .. } => None,
+            | Event::Late { clarify_id, .. }
+            | Event::PassedOn { clarify_id, .. } => self.evolve(seq, *clarify_id, session, event),
+            Event::Worked { .. } | Event::Refused { .. } => None,
         }
     }
 

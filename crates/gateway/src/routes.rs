@@ -187,8 +187,11 @@ fn judged_response(judged: Judged) -> Response {
             ok(&body.into())
         }
         Judged::Reply(InboxReply::Held) => ok(&json!({"ok": true, "verdict": "held"})),
+        Judged::Reply(InboxReply::PassedOn { goes_on }) => {
+            ok(&json!({"ok": true, "verdict": "passed_on", "goes_on": goes_on.as_str()}))
+        }
         Judged::Reply(InboxReply::Conflict { outcome }) => not_taken("conflict", &outcome),
-        Judged::Reply(InboxReply::Late { outcome }) => not_taken("late", &outcome),
+        Judged::Reply(InboxReply::Late { outcome, .. }) => not_taken("late", &outcome),
         Judged::Refused {
             reason,
             error,

@@ -8,7 +8,7 @@ use crate::reply::Refusal;
 use crate::trace::Trace;
 use crate::{drafts, lookup};
 use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, DecidedBy, Outcome, Response, SCHEMA, Surface,
+    Actor, AnswerAction, AnswerEntry, AnswerId, DecidedBy, Outcome, Response, Rights, Surface,
     verdict,
 };
 use askbus_ledger::{LedgerError, Submission};
@@ -224,11 +224,7 @@ async fn send(
         tenant: person.tenant().clone(),
         session: card.session.clone(),
         clarify_id: card.id(),
-        message: InboxMessage {
-            schema: SCHEMA,
-            requested_seq: card.requested_seq,
-            body,
-        },
+        message: InboxMessage::new(card.requested_seq, Rights::default(), body),
         trace: Some(trace.of_answer(card.trace.as_deref())),
     };
     let (gateway, person, card) = (Arc::clone(gateway), person.clone(), Arc::clone(card));
@@ -289,10 +285,20 @@ async fn read_verdict(
         InboxBody::Hold { .. } => match &now.clarification.outcome {
             Some(outcome) => Judged::Reply(InboxReply::Late {
                 outcome: Arc::clone(outcome),
+                goes_on: None,
             }),
             None if now.clarification.held_by.is_some() => Judged::Reply(InboxReply::Held),
             None => Judged::Unjudged,
         },
+        InboxBody::PassOn {
+            actor, answer_id, ..
+        } => {
+            let note = now.clarification.late_note(&actor.person, answer_id);
+            match note.and_then(|n| n.goes_on) {
+                Some(goes_on) => Judged::Reply(InboxReply::PassedOn { goes_on }),
+                None => Judged::Unjudged,
+            }
+        }
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) fn message_id(submission: &Submission, payload: &[u8]) -> String {
     let kind = match message.body {
         InboxBody::Respond(_) => "respond",
         InboxBody::Hold { .. } => "hold",
+        InboxBody::PassOn { .. } => "pass_on",
     };
     let digest: [u8; 32] = Sha256::digest(payload).into();
     let [half @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = digest;

@@ -147,6 +147,7 @@ async fn decide(
             let command = Command::Hold {
                 clarify_id: id,
                 actor: actor.clone(),
+                rights: message.rights.clone(),
                 stored_at: delivery.stored_at,
             };
             let held = match core.run(key.clone(), command, trace).await {
@@ -159,12 +160,18 @@ async fn decide(
                 Some(clarification) => clarification,
                 None => past_of(core, &key, id).await?,
             };
-            Ok(clarification.outcome.map_or(Verdict::Held, Verdict::Late))
+            Ok(clarification
+                .outcome
+                .map_or(Verdict::Held, |outcome| Verdict::Late {
+                    outcome,
+                    goes_on: None,
+                }))
         }
         InboxBody::Respond(response) => {
             let answer = Answer {
                 clarify_id: id,
                 response: response.clone(),
+                rights: message.rights.clone(),
                 stored_at: delivery.stored_at,
             };
             let clarification = if current {
@@ -174,6 +181,7 @@ async fn decide(
             };
             verdict(&clarification, response).ok_or_else(|| Rejection::UnknownClarification.into())
         }
+        InboxBody::PassOn { .. } => Err(Rejection::UnknownClarification.into()),
     }
 }
 

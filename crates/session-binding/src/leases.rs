@@ -224,9 +224,9 @@ pub(crate) async fn publish(core: Arc<Core>, stop: CancellationToken) {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 schema: SCHEMA,
                 leases: names,
-                present: Vec::new(),
                 part,
                 parts: u32::try_from(parts).unwrap_or(u32::MAX),
+                ..Heartbeat::default()
             };
             part += 1;
             if let Err(error) = core.bus.alive.publish(&heartbeat).await {

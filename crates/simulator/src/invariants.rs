@@ -132,6 +132,9 @@ fn is_kept(history: &History<'_>, sent: &Sent) -> bool {
     };
     match &sent.body {
         InboxBody::Hold { .. } => question.held_by.is_some() || !question.is_pending(),
+        InboxBody::PassOn {
+            actor, answer_id, ..
+        } => question.late_note(&actor.person, answer_id).is_some(),
         InboxBody::Respond(response) => {
             // The same content as the resolution's is nothing new.
             matches!(verdict(&question, response), Some(Verdict::Settled(_)))
@@ -142,8 +145,9 @@ fn is_kept(history: &History<'_>, sent: &Sent) -> bool {
 }
 
 fn is_late(question: &Clarification, response: &Response) -> bool {
-    let own = (response.actor.person.clone(), response.answer_id.clone());
-    question.late.contains(&own)
+    question
+        .late_note(&response.actor.person, &response.answer_id)
+        .is_some()
 }
 
 fn is_refused(history: &History<'_>, response: &Response) -> bool {
@@ -163,13 +167,16 @@ pub fn check_authors_were_told_the_truth(history: &History<'_>) -> Vec<String> {
         let outcome = question.outcome.as_deref();
         let own = match &sent.body {
             InboxBody::Respond(response) => is_refused(history, response),
-            InboxBody::Hold { .. } => false,
+            InboxBody::Hold { .. } | InboxBody::PassOn { .. } => false,
         };
         let true_word = match reply {
             InboxReply::Settled { outcome: told }
             | InboxReply::Conflict { outcome: told }
-            | InboxReply::Late { outcome: told } => outcome == Some(told.as_ref()),
+            | InboxReply::Late { outcome: told, .. } => outcome == Some(told.as_ref()),
             InboxReply::Held => question.held_by.is_some(),
+            InboxReply::PassedOn { goes_on } => {
+                question.late.iter().any(|n| n.goes_on == Some(*goes_on))
+            }
             InboxReply::Refused { .. } => own,
         };
         if !true_word {

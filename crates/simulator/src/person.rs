@@ -4,7 +4,7 @@ use crate::random::Random;
 use crate::world::{Sent, World, tenant};
 use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Clock, Event, OptionId, PersonId,
-    QuestionId, Response, SCHEMA, SessionId, Surface,
+    QuestionId, Response, Rights, SessionId, Surface,
 };
 use askbus_ledger::Submission;
 use askbus_wire::codec::Decoded;
@@ -156,11 +156,7 @@ async fn send(world: &Arc<World>, seen: &Seen, body: InboxBody, random: &mut Ran
             tenant: tenant(),
             session: seen.session.clone(),
             clarify_id: seen.clarify_id,
-            message: InboxMessage {
-                schema: SCHEMA,
-                requested_seq: seen.seq,
-                body: body.clone(),
-            },
+            message: InboxMessage::new(seen.seq, Rights::default(), body.clone()),
             trace: None,
         };
         if let Ok(submitted) = world.bus.inbox.submit(submission).await {

@@ -2,8 +2,9 @@
 
 use crate::proto;
 use askbus_domain::{
-    Actor, AskerInfo, Assumption, ChosenOption, Clarification, Outcome, Question, QuestionAnswer,
-    Reason, Surface, Timestamp,
+    Actor, Addressee, Adjusted, AskerInfo, Assumption, Bound, ChosenOption, Clarification, GroupId,
+    IdError, LateMessage, Millis, Outcome, Parent, PersonId, Question, QuestionAnswer, Reason,
+    SessionId, Surface, Timestamp,
 };
 use serde_json::{Map, Value, json};
 
@@ -43,6 +44,9 @@ impl From<&Question> for proto::Question {
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
+            explanation: question.explanation.clone().unwrap_or_default(),
+            min_select: question.select.and_then(|s| s.min).map(u32::from),
+            max_select: question.select.and_then(|s| s.max).map(u32::from),
         }
     }
 }
@@ -86,8 +90,103 @@ impl From<&Outcome> for proto::Outcome {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
                 .to_owned(),
+            dismissed_questions: outcome.declined.iter().map(ToString::to_string).collect(),
+            late: outcome.late.iter().map(Into::into).collect(),
+            mode: String::new(),
+            deferred_text: String::new(),
+            blocked: outcome.blocked,
+            timed_out: outcome.is_by_clock(),
         }
     }
+}
+
+impl From<&LateMessage> for proto::LateMessage {
+    fn from(late: &LateMessage) -> Self {
+        let action = serde_json::to_value(late.action).ok();
+        Self {
+            clarify_id: late.clarify_id.to_string(),
+            answer_id: late.answer_id.to_string(),
+            actor: Some((&late.actor).into()),
+            asked: late.asked.clone(),
+            action: action
+                .as_ref()
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+            answers: late.answers.iter().map(Into::into).collect(),
+            text: late.text.clone(),
+            stored_at_ms: late.stored_at.unix_millis(),
+        }
+    }
+}
+
+impl From<&Addressee> for proto::Addressee {
+    fn from(addressee: &Addressee) -> Self {
+        let to = match addressee {
+            Addressee::Person(name) => proto::addressee::To::Person(name.to_string()),
+            Addressee::Group(name) => proto::addressee::To::Group(name.to_string()),
+        };
+        Self { to: Some(to) }
+    }
+}
+
+/// Whom a message means; none is everybody.
+///
+/// # Errors
+/// What is wrong with the name.
+pub fn addressee(message: Option<proto::Addressee>) -> Result<Option<Addressee>, IdError> {
+    let Some(to) = message.and_then(|m| m.to) else {
+        return Ok(None);
+    };
+    match to {
+        proto::addressee::To::Person(name) => PersonId::new(name).map(Addressee::Person),
+        proto::addressee::To::Group(name) => GroupId::new(name).map(Addressee::Group),
+    }
+    .map(Some)
+}
+
+impl From<&Parent> for proto::Parent {
+    fn from(parent: &Parent) -> Self {
+        Self {
+            session_id: parent.session_id.to_string(),
+            name: parent.name.clone(),
+        }
+    }
+}
+
+/// The parent a message names; none when it names no session.
+///
+/// # Errors
+/// What is wrong with the session's id.
+pub fn parent(message: Option<proto::Parent>) -> Result<Option<Parent>, IdError> {
+    message
+        .filter(|m| !m.session_id.is_empty())
+        .map(|m| Ok(Parent::new(SessionId::new(m.session_id)?, &m.name)))
+        .transpose()
+}
+
+impl From<&Adjusted> for proto::TimeoutAdjusted {
+    fn from(adjusted: &Adjusted) -> Self {
+        Self {
+            asked_ms: adjusted.asked.map(|m| m.0),
+            granted_ms: adjusted.granted.map(|m| m.0),
+            by: adjusted.by.as_str().to_owned(),
+        }
+    }
+}
+
+/// The adjustment of a message; none when this build does not know the bound.
+pub fn adjusted(message: &proto::TimeoutAdjusted) -> Option<Adjusted> {
+    Some(Adjusted {
+        asked: message.asked_ms.map(Millis),
+        granted: message.granted_ms.map(Millis),
+        by: Bound::parse(&message.by)?,
+    })
+}
+
+/// How `c` ended, with the texts that need its questions.
+pub fn settled(_c: &Clarification, outcome: &Outcome) -> proto::Outcome {
+    outcome.into()
 }
 
 /// A clarification of `session_id` as a message.
@@ -107,7 +206,18 @@ pub fn clarification(session_id: &str, c: &Clarification) -> proto::Clarificatio
         cap_ms: c.clock.cap.unix_millis(),
         held_by: c.held_by.as_ref().map(Into::into),
         status: if c.is_pending() { "pending" } else { "settled" }.to_owned(),
-        outcome: c.outcome.as_deref().map(Into::into),
+        outcome: c.outcome.as_deref().map(|o| settled(c, o)),
+        to: c.to.as_ref().map(Into::into),
+        parent: c.parent.as_ref().map(Into::into),
+        on_timeout: c.terms.on_timeout.as_str().to_owned(),
+        when_absent: c.terms.when_absent.as_str().to_owned(),
+        adjusted: c.adjusted.as_ref().map(Into::into),
+        grace_ms: c.clock.grace.0,
+        timeout_ms: c.clock.timeout.map(|t| t.0),
+        // The turn's, where the caller has it.
+        asked: 0,
+        auto: 0,
+        run_id: String::new(),
     }
 }
 
@@ -122,6 +232,8 @@ impl From<proto::AskerInfo> for AskerInfo {
         }
     }
 }
+
+type Answers<'a> = dyn Fn(&[proto::QuestionAnswer]) -> Vec<Value> + 'a;
 
 /// The outcome behind a message; none when it is not one this build can read.
 pub fn outcome(message: &proto::Outcome) -> Option<Outcome> {
@@ -155,7 +267,13 @@ pub fn outcome(message: &proto::Outcome) -> Option<Outcome> {
     put("answers", answers(&message.answers).into());
     put("partial", answers(&message.partial).into());
     put("unanswered", json!(message.unanswered));
+    put("declined", json!(message.dismissed_questions));
     put("assumptions", assumptions.into());
+    put("blocked", json!(message.blocked));
+    let deferred = message.reason == Reason::Deferred.as_str();
+    put("timed_out", json!(deferred && message.timed_out));
+    let late: Vec<_> = message.late.iter().map(|m| late(m, &answers)).collect();
+    put("late", late.into());
     put("text", json!(message.text));
     put("answer_id", json!(message.answer_id));
     put(
@@ -163,6 +281,20 @@ pub fn outcome(message: &proto::Outcome) -> Option<Outcome> {
         json!(Timestamp::from_unix_millis(message.resolved_at_ms)),
     );
     serde_json::from_value(Value::Object(object)).ok()
+}
+
+fn late(message: &proto::LateMessage, answers: &Answers<'_>) -> Value {
+    let actor = message.actor.as_ref();
+    json!({
+        "clarify_id": message.clarify_id,
+        "answer_id": message.answer_id,
+        "actor": actor.map(|a| json!({"person": a.person, "surface": a.surface})),
+        "asked": message.asked,
+        "action": message.action,
+        "answers": answers(&message.answers),
+        "text": message.text,
+        "stored_at": Timestamp::from_unix_millis(message.stored_at_ms),
+    })
 }
 
 /// The reason of an outcome message.
@@ -184,7 +316,11 @@ pub fn questions(list: &[proto::Question]) -> Option<askbus_domain::Questions> {
             })
             .collect();
         let recommended = Some(&q.recommended).filter(|r| !r.is_empty());
+        let explanation = Some(&q.explanation).filter(|e| !e.is_empty());
+        let bounded = q.min_select.is_some() || q.max_select.is_some();
+        let select = bounded.then(|| json!({"min": q.min_select, "max": q.max_select}));
         json!({"id": q.id, "header": q.header, "question": q.question,
+            "explanation": explanation, "select": select,
             "multi_select": q.multi_select, "options": options, "recommended": recommended})
     };
     serde_json::from_value(list.iter().map(question).collect()).ok()

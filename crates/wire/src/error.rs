@@ -43,6 +43,8 @@ codes! {
     InvalidRequest = "INVALID_REQUEST", InvalidArgument, 400, 64;
     /// The answer does not fit the questions.
     InvalidAnswer = "INVALID_ANSWER", InvalidArgument, 400, 64;
+    /// The question is meant for somebody else.
+    NotAddressed = "NOT_ADDRESSED", PermissionDenied, 403, 77;
     /// Unknown here, or not the caller's.
     UnknownClarification = "UNKNOWN_CLARIFICATION", NotFound, 404, 64;
     /// No such route or thing.
@@ -156,6 +158,7 @@ mod tests {
             (Rejection::TooManyPending { limit: 32 }, 429),
             (Rejection::InvalidQuestion(invalid.unwrap_err()), 400),
             (Rejection::UnknownClarification, 404),
+            (Rejection::NotAddressed, 403),
             (Rejection::InvalidAnswer(InvalidAnswer::EmptyAskBack), 400),
             (Rejection::TooLarge, 413),
             (Rejection::UpgradeNeeded, 409),

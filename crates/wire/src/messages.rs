@@ -1,7 +1,10 @@
 //! JSON messages of the bus beside commits: what people send, what they are told, heartbeats and
 //! drafts.
 
-use askbus_domain::{Actor, AnswerEntry, AskerId, LeaseName, Outcome, Response, TenantId, Verdict};
+use askbus_domain::{
+    Actor, AnswerEntry, AnswerId, AskerId, GoesOn, LeaseName, Outcome, PersonId, ProfileId,
+    Response, Rights, SessionId, TenantId, Verdict,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -16,6 +19,26 @@ pub enum InboxBody {
         /// Who.
         actor: Actor,
     },
+    /// Send a late answer of one's own on to the agent.
+    PassOn {
+        /// Who.
+        actor: Actor,
+        /// The late answer's id.
+        answer_id: AnswerId,
+        /// Made by the surface: every attempt is judged once.
+        pass_id: AnswerId,
+    },
+}
+
+impl InboxBody {
+    /// The oldest schema that can say it: a replica of an older version leaves what it cannot read
+    /// to newer ones.
+    const fn schema(&self) -> u32 {
+        match self {
+            InboxBody::Respond(_) | InboxBody::Hold { .. } => 1,
+            InboxBody::PassOn { .. } => 2,
+        }
+    }
 }
 
 /// An inbox message.
@@ -26,17 +49,30 @@ pub struct InboxMessage {
     /// Log sequence of the `requested` it answers: it is judged only once the judge has read that
     /// far.
     pub requested_seq: u64,
+    /// What the author's credential allows, as its gateway checked it.
+    #[serde(default, skip_serializing_if = "Rights::is_empty")]
+    pub rights: Rights,
     /// What is sent.
     #[serde(flatten)]
     pub body: InboxBody,
 }
 
 impl InboxMessage {
+    /// A message of the oldest schema that can say it.
+    pub const fn new(requested_seq: u64, rights: Rights, body: InboxBody) -> Self {
+        Self {
+            schema: body.schema(),
+            requested_seq,
+            rights,
+            body,
+        }
+    }
+
     /// Who sent it.
     pub fn actor(&self) -> &Actor {
         match &self.body {
             InboxBody::Respond(response) => &response.actor,
-            InboxBody::Hold { actor } => actor,
+            InboxBody::Hold { actor } | InboxBody::PassOn { actor, .. } => actor,
         }
     }
 
@@ -45,6 +81,7 @@ impl InboxMessage {
         match &self.body {
             InboxBody::Respond(response) => response.answer_id.as_str(),
             InboxBody::Hold { .. } => "hold",
+            InboxBody::PassOn { pass_id, .. } => pass_id.as_str(),
         }
     }
 }
@@ -67,6 +104,14 @@ pub enum InboxReply {
     Late {
         /// How it ended.
         outcome: Arc<Outcome>,
+        /// Where the text goes; none when it stays in the history.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goes_on: Option<GoesOn>,
+    },
+    /// A late answer was sent on.
+    PassedOn {
+        /// Where it goes.
+        goes_on: GoesOn,
     },
     /// The countdown is stopped.
     Held,
@@ -84,7 +129,8 @@ impl From<Verdict> for InboxReply {
         match verdict {
             Verdict::Settled(outcome) => InboxReply::Settled { outcome },
             Verdict::Conflict(outcome) => InboxReply::Conflict { outcome },
-            Verdict::Late(outcome) => InboxReply::Late { outcome },
+            Verdict::Late { outcome, goes_on } => InboxReply::Late { outcome, goes_on },
+            Verdict::PassedOn(goes_on) => InboxReply::PassedOn { goes_on },
             Verdict::Held => InboxReply::Held,
             Verdict::Refused(rejection) => InboxReply::Refused {
                 reason: rejection.code().to_owned(),
@@ -110,12 +156,32 @@ pub struct Heartbeat {
     /// Sessions with a person present, per tenant.
     #[serde(default)]
     pub present: Vec<Lease>,
+    /// People who are present, and what they may see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub people: Vec<PersonPresent>,
     /// Which part of what it says this is, from 0: many names go out in several messages.
     #[serde(default)]
     pub part: u32,
     /// In how many parts it says this; 0 counts as 1.
     #[serde(default)]
     pub parts: u32,
+}
+
+/// A person with an open surface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonPresent {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// Who.
+    pub person: PersonId,
+    /// The profiles whose questions they see.
+    pub profiles: Vec<ProfileId>,
+    /// What their credential allows beside.
+    #[serde(flatten)]
+    pub rights: Rights,
+    /// The one session they look at; none is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
 }
 
 /// A name within a tenant.

@@ -4,7 +4,7 @@
 use crate::fixture::{Log, ask, at, begin, cid, ctx, entry, id, person, response};
 use askbus_domain::{
     Answer, AnswerAction, AnswerEntry, Clarification, ClarifyId, Command, ContextId, Dialect,
-    Event, Holder, Millis, ProfileId, Rejection, Response, Session, Timestamp, TurnEnd,
+    Event, Holder, Millis, ProfileId, Rejection, Response, Rights, Session, Timestamp, TurnEnd,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -302,12 +302,14 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
             Command::Answer(Box::new(Answer {
                 clarify_id,
                 response,
+                rights: Rights::default(),
                 stored_at,
             }))
         }
         Act::Hold { to, bob, ago } => Command::Hold {
             clarify_id: target(to),
             actor: actor(*bob),
+            rights: Rights::default(),
             stored_at: stored(*ago),
         },
         Act::Cancel { to, foreign } => Command::Cancel {

@@ -35,7 +35,7 @@ pub(super) fn resolved(card: &Card, outcome: &Outcome) -> Option<Value> {
             "type": "clarify_resolved",
             "sessionId": card.session,
             "requestId": card.id(),
-            "reason": outcome.reason.studio_word(),
+            "reason": outcome.reason.studio_reason(),
         })
     })
 }
@@ -123,9 +123,10 @@ impl Socket {
                         Judged::Reply(InboxReply::Settled { outcome }) => {
                             resolved(&card, &outcome).into_iter().collect()
                         }
-                        Judged::Unjudged | Judged::Reply(InboxReply::Held) => Vec::new(),
+                        Judged::Unjudged
+                        | Judged::Reply(InboxReply::Held | InboxReply::PassedOn { .. }) => Vec::new(),
                         Judged::Reply(
-                            InboxReply::Conflict { outcome } | InboxReply::Late { outcome },
+                            InboxReply::Conflict { outcome } | InboxReply::Late { outcome, .. },
                         ) => refused(ErrorCode::UnknownClarification, explain(&outcome), over),
                         Judged::Refused { reason, error, .. }
                         | Judged::Reply(InboxReply::Refused { reason, error }) => {

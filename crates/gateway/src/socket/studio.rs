@@ -220,7 +220,7 @@ fn verdict(card: &Card, judged: Judged) -> Value {
         object.insert("stale".to_owned(), true.into());
     }
     let extra = match judged {
-        Judged::Unjudged | Judged::Reply(InboxReply::Held) => {
+        Judged::Unjudged | Judged::Reply(InboxReply::Held | InboxReply::PassedOn { .. }) => {
             json!({"event": "clarify.sent", "session_id": session, "clarify_id": id})
         }
         Judged::Reply(InboxReply::Settled { outcome }) => {
@@ -229,7 +229,7 @@ fn verdict(card: &Card, judged: Judged) -> Value {
                 "resolved": true, "verdict": "settled"})
         }
         Judged::Reply(InboxReply::Conflict { outcome }) => over(card, "conflict", &outcome),
-        Judged::Reply(InboxReply::Late { outcome }) => over(card, "late", &outcome),
+        Judged::Reply(InboxReply::Late { outcome, .. }) => over(card, "late", &outcome),
         Judged::Refused {
             reason,
             error,
@@ -249,7 +249,7 @@ fn over(card: &Card, verdict: &str, outcome: &Outcome) -> Value {
     json!({
         "event": "clarify.resolved", "session_id": card.session, "clarify_id": card.id(),
         "resolved": false, "verdict": verdict, "error": explain(outcome),
-        "reason": outcome.reason.studio_word(), "outcome_reason": outcome.reason,
+        "reason": outcome.reason.studio_reason(), "outcome_reason": outcome.reason,
         "decided_by": outcome.decided_by(), "actor": outcome.actor,
         "outcome": spoken_outcome(outcome), "kept": true,
     })

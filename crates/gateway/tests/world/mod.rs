@@ -11,7 +11,7 @@
 use askbus_credential::{Grant, Issuer, Role, Verifier};
 use askbus_domain::{
     Answer, AskCommand, AskId, AskerId, AskerInfo, BeginCommand, BeginId, ClarifyId, Command,
-    Commit, CommitId, ContextId, Dialect, Holder, Millis, PersonId, ProfileId, RunId, SCHEMA,
+    Commit, CommitId, ContextId, Dialect, Holder, Millis, PersonId, PolicyLayer, Presence, ProfileId, RunId, SCHEMA,
     Session, SessionId, TenantId, Timestamp, decide, parse_arguments, verdict,
 };
 use askbus_gateway::{Handle, Options, SignIn};
@@ -240,13 +240,13 @@ impl World {
     pub async fn begin(&self, tenant: &str, session: &str, profile: &str) -> ContextId {
         let context_id = ContextId::from_uuid(uuid::Uuid::now_v7());
         let at = Timestamp::from_unix_millis(now().unix_millis() - 3_600_000);
-        let begin = Command::Begin(BeginCommand {
-            begin_id: BeginId::new(uuid::Uuid::new_v4().to_string()).unwrap(),
+        let begin = Command::Begin(BeginCommand::new(
+            BeginId::new(uuid::Uuid::new_v4().to_string()).unwrap(),
             context_id,
-            run_id: RunId::new(format!("run-{session}")).unwrap(),
-            profile: ProfileId::new(profile).unwrap(),
-            holder: Holder::Until(at.plus(Millis(24 * 3_600_000))),
-        });
+            RunId::new(format!("run-{session}")).unwrap(),
+            ProfileId::new(profile).unwrap(),
+            Holder::Until(at.plus(Millis(24 * 3_600_000))),
+        ));
         self.write(tenant, session, &begin, at).await;
         context_id
     }
@@ -273,6 +273,10 @@ impl World {
             dialect,
             input: parse_arguments(dialect, &arguments),
             call_limit: (dialect == Dialect::Studio).then_some(Millis(320_000)),
+            policy: PolicyLayer::default(),
+            presence: Presence::Unknown,
+            client_turn: None,
+            parent: None,
         }));
         self.write(tenant, session, &ask, at).await;
         clarify_id
@@ -396,12 +400,21 @@ async fn judge_one(bus: &Bus, tenant: &TenantId, delivery: Delivery) {
         InboxBody::Respond(response) => Command::Answer(Box::new(Answer {
             clarify_id,
             response: response.clone(),
+            rights: message.rights.clone(),
             stored_at: delivery.stored_at,
         })),
         InboxBody::Hold { actor } => Command::Hold {
             clarify_id,
             actor: actor.clone(),
+            rights: message.rights.clone(),
             stored_at: delivery.stored_at,
+        },
+        InboxBody::PassOn {
+            actor, answer_id, ..
+        } => Command::PassOn {
+            clarify_id,
+            answer_id: answer_id.clone(),
+            person: actor.person.clone(),
         },
     };
     let at = now();
@@ -432,9 +445,18 @@ async fn judge_one(bus: &Bus, tenant: &TenantId, delivery: Delivery) {
         InboxBody::Hold { .. } => match &clarification.outcome {
             Some(outcome) => InboxReply::Late {
                 outcome: outcome.clone(),
+                goes_on: None,
             },
             None => InboxReply::Held,
         },
+        InboxBody::PassOn {
+            actor, answer_id, ..
+        } => {
+            let note = clarification.late_note(&actor.person, answer_id);
+            InboxReply::PassedOn {
+                goes_on: note.and_then(|n| n.goes_on).unwrap(),
+            }
+        }
     };
     delivery.reply.send(&reply).await;
 }

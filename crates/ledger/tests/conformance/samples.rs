@@ -1,10 +1,10 @@
 //! Commits and messages to try a bus with.
 
 use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, AskId, AskerId, AskerInfo, BeginId, ClarifyId,
+    Actor, AnswerAction, AnswerEntry, AnswerId, AskId, AskerId, AskerInfo, BeginCommand, BeginId, ClarifyId,
     Clock, Commit, CommitId, ContextId, Dialect, Event, Holder, LeaseName, Millis, PersonId,
-    ProfileId, Question, QuestionId, Questions, Response, RunId, SCHEMA, SessionId, Surface,
-    TURN_CAP, TenantId, Timestamp, Turn,
+    ProfileId, Question, QuestionId, Questions, Response, Rights, RunId, SCHEMA, SessionId, Surface,
+    TURN_CAP, TenantId, Terms, Timestamp, Turn,
 };
 use askbus_ledger::Submission;
 use askbus_wire::messages::{Draft, InboxBody, InboxMessage};
@@ -43,18 +43,17 @@ fn commit(tenant: &TenantId, session: &SessionId, event: Event) -> Commit {
 
 pub fn begun(tenant: &TenantId, session: &SessionId) -> Commit {
     let lease = LeaseName::new("lease").unwrap();
-    let turn = Turn {
-        context_id: ContextId::from_uuid(Uuid::now_v7()),
-        begin_id: BeginId::new("b1").unwrap(),
-        run_id: RunId::new("r1").unwrap(),
-        profile: ProfileId::new("default").unwrap(),
-        holder: Holder::Lease {
+    let begin = BeginCommand::new(
+        BeginId::new("b1").unwrap(),
+        ContextId::from_uuid(Uuid::now_v7()),
+        RunId::new("r1").unwrap(),
+        ProfileId::new("default").unwrap(),
+        Holder::Lease {
             name: lease,
             ttl: Millis(15_000),
         },
-        begun_at: now(),
-        earlier_begins: Vec::new(),
-    };
+    );
+    let turn = Turn::begun(&begin, now());
     commit(tenant, session, Event::Begun { turn })
 }
 
@@ -63,7 +62,9 @@ pub fn requested(tenant: &TenantId, session: &SessionId, id: ClarifyId) -> Commi
         id: QuestionId::new("q1").unwrap(),
         header: String::new(),
         question: "Which database? 哪个数据库？".into(),
+        explanation: None,
         multi_select: false,
+        select: None,
         options: Vec::new(),
         recommended: None,
     };
@@ -78,6 +79,13 @@ pub fn requested(tenant: &TenantId, session: &SessionId, id: ClarifyId) -> Commi
         questions: Arc::new(Questions::new(vec![question]).unwrap()),
         clock: Clock::start(now(), None, None, now().plus(TURN_CAP)),
         requested_at: now(),
+        to: None,
+        parent: None,
+        terms: Terms::default(),
+        adjusted: None,
+        client_turn: None,
+        counted_anew: false,
+        nobody_present: false,
     };
     commit(tenant, session, event)
 }
@@ -122,11 +130,7 @@ pub fn answer(
         tenant: tenant.clone(),
         session: session.clone(),
         clarify_id: id,
-        message: InboxMessage {
-            schema: SCHEMA,
-            requested_seq: 1,
-            body: InboxBody::Respond(response),
-        },
+        message: InboxMessage::new(1, Rights::default(), InboxBody::Respond(response)),
         trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
     }
 }

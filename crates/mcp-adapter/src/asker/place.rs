@@ -185,8 +185,8 @@ impl AskCall {
             input: Some(proto::ask_request::Input::ArgumentsJson(
                 self.arguments.to_string(),
             )),
-            timeout_ms: None,
             call_limit_ms: limit,
+            ..Default::default()
         }
     }
 }

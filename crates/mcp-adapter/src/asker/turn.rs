@@ -62,6 +62,7 @@ impl OwnTurn {
             life: Some(proto::begin_turn_request::Life::AskerId(
                 self.asker_id.clone(),
             )),
+            ..Default::default()
         });
         let begun = connection
             .call(|mut client| async move { client.turns.begin_turn(request).await })

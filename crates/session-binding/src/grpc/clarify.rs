@@ -10,8 +10,9 @@ use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
 use askbus_credential::{Credential, Role};
 use askbus_domain::{
-    AskCommand, AskId, AskerId, Clarification, ClarifyId, Command, Dialect, InvalidQuestion,
-    Millis, Rejection, Session, SessionId, parse_arguments, parse_structured,
+    AskCommand, AskId, AskerId, ChoiceInput, Clarification, ClarifyId, Command, Dialect,
+    InvalidQuestion, Millis, PolicyLayer, Presence, QuestionInput, Rejection, Session, SessionId,
+    parse_arguments, parse_structured,
 };
 use askbus_wire::convert;
 use askbus_wire::error::{ErrorCode, WireError};
@@ -47,6 +48,13 @@ impl Clarifications {
     }
 }
 
+fn choice(input: askbus_wire::proto::ChoiceInput) -> ChoiceInput {
+    ChoiceInput {
+        label: input.label,
+        description: input.description,
+    }
+}
+
 /// The canonical questions of a request, or why they cannot be shown.
 fn parse_input(
     dialect: Dialect,
@@ -59,13 +67,15 @@ fn parse_input(
             Err(error) => Err(InvalidQuestion::unreadable("arguments", error)),
         },
         Some(Input::Questions(QuestionInputs { questions })) => {
-            let list = questions.into_iter().map(|q| {
-                let options = q
-                    .options
-                    .into_iter()
-                    .map(|o| (o.label, o.description))
-                    .collect();
-                (q.header, q.question, q.multi_select, options, q.recommended)
+            let list = questions.into_iter().map(|q| QuestionInput {
+                header: q.header,
+                question: q.question,
+                multi_select: q.multi_select,
+                options: q.options.into_iter().map(choice).collect(),
+                recommended: q.recommended,
+                explanation: q.explanation,
+                min_select: q.min_select,
+                max_select: q.max_select,
             });
             parse_structured(dialect, list.collect(), timeout_ms)
         }
@@ -140,6 +150,10 @@ impl ClarifyService for Clarifications {
             dialect,
             input: parse_input(dialect, body.input, body.timeout_ms),
             call_limit: body.call_limit_ms.map(Millis),
+            policy: PolicyLayer::default(),
+            presence: Presence::Unknown,
+            client_turn: Some(body.client_turn).filter(|t| !t.is_empty()),
+            parent: convert::parent(body.parent).map_err(invalid)?,
         };
         let command = Command::Ask(Box::new(ask));
         let session = self.core.run(key.clone(), command, trace).await;
@@ -163,6 +177,9 @@ impl ClarifyService for Clarifications {
                 .map(askbus_domain::Timestamp::unix_millis),
             cap_ms: asked.clock.cap.unix_millis(),
             requested_at_ms: asked.requested_at.unix_millis(),
+            outcome: asked.outcome.as_deref().map(Into::into),
+            adjusted: asked.adjusted.as_ref().map(Into::into),
+            reattached: asked.ask_id != ask_id,
         }))
     }
 

@@ -13,7 +13,8 @@ use askbus_wire::proto::begin_turn_request::Life;
 use askbus_wire::proto::turn_service_server::TurnService;
 use askbus_wire::proto::{
     BeginTurnRequest, BeginTurnResponse, EndTurnRequest, EndTurnResponse, HoldTurnRequest,
-    HoldTurnResponse,
+    HoldTurnResponse, KeepTurnRequest, KeepTurnResponse, ReportToolUseRequest,
+    ReportToolUseResponse,
 };
 use std::fmt::Display;
 use std::sync::Arc;
@@ -84,13 +85,17 @@ impl TurnService for Turns {
         let body = request.into_inner();
         let context_id = ContextId::from_uuid(self.core.clock.uuid_v4());
         let session_id = SessionId::new(&body.session_id).map_err(invalid)?;
+        let own = matches!(body.life, Some(Life::AskerId(_)));
         let holder = self.holder(context_id, body.life)?;
         let begin = BeginCommand {
-            begin_id: BeginId::new(or_new(&self.core, body.begin_id)).map_err(invalid)?,
-            context_id,
-            run_id: RunId::new(or_new(&self.core, body.run_id)).map_err(invalid)?,
-            profile: caller::profile(&credential, &body.profile)?,
-            holder,
+            own,
+            ..BeginCommand::new(
+                BeginId::new(or_new(&self.core, body.begin_id)).map_err(invalid)?,
+                context_id,
+                RunId::new(or_new(&self.core, body.run_id)).map_err(invalid)?,
+                caller::profile(&credential, &body.profile)?,
+                holder,
+            )
         };
         let key = (credential.tenant, session_id);
         let begin_id = begin.begin_id.clone();
@@ -111,6 +116,7 @@ impl TurnService for Turns {
             run_id: turn.run_id.to_string(),
             instruction: String::new(),
             capabilities: vec!["clarify".to_owned()],
+            late: Vec::new(),
         }))
     }
 
@@ -164,7 +170,38 @@ impl TurnService for Turns {
             .run(key, command, trace)
             .await
             .map_err(WireError::from)?;
-        Ok(Response::new(EndTurnResponse {}))
+        Ok(Response::new(EndTurnResponse::default()))
+    }
+
+    async fn keep_turn(
+        &self,
+        request: Request<KeepTurnRequest>,
+    ) -> Result<Response<KeepTurnResponse>, Status> {
+        let credential = caller::asker(&request)?;
+        let body = request.into_inner();
+        let profile = caller::profile(&credential, &body.profile)?;
+        let (context, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        held_name(&self.core, &key, context, &profile)?;
+        Err(Status::unimplemented("KeepTurn"))
+    }
+
+    async fn report_tool_use(
+        &self,
+        request: Request<ReportToolUseRequest>,
+    ) -> Result<Response<ReportToolUseResponse>, Status> {
+        let credential = caller::asker(&request)?;
+        let trace = caller::trace(&request);
+        let body = request.into_inner();
+        let profile = caller::profile(&credential, &body.profile)?;
+        let (context_id, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        let command = Command::ToolUse {
+            context_id,
+            profile,
+            tool: body.tool,
+        };
+        let session = self.core.run(key, command, trace).await;
+        let work_begun = session.map_err(WireError::from)?.work_begun();
+        Ok(Response::new(ReportToolUseResponse { work_begun }))
     }
 }
 

@@ -45,7 +45,8 @@ async fn the_author_hears_settled_conflict_or_late(world: World) {
 
     let id = agent.ask(&context, "withdrawn?").await;
     agent.try_cancel(&id).await.unwrap();
-    let InboxReply::Late { outcome } = world.answer("s", &id, says("ann", "hello?")).await else {
+    let InboxReply::Late { outcome, .. } = world.answer("s", &id, says("ann", "hello?")).await
+    else {
         panic!("nobody answered before")
     };
     assert_eq!(outcome.cause, Some(CancelCause::Withdrawn));
@@ -116,7 +117,7 @@ async fn an_answer_to_an_earlier_turn_is_kept_as_late(world: World) {
     agent.begin("s").await;
     let mut response = says_as("answer-1", "ann", "after all");
     response.text = Some("sorry".into());
-    let InboxReply::Late { outcome } = world.answer("s", &id, response.clone()).await else {
+    let InboxReply::Late { outcome, .. } = world.answer("s", &id, response.clone()).await else {
         panic!("the turn was over")
     };
     assert_eq!(outcome.cause, Some(CancelCause::TurnEnded));
@@ -228,7 +229,7 @@ async fn a_hold_of_an_earlier_turn_says_how_it_ended(world: World) {
     let id = agent.ask(&context, "before?").await;
     agent.begin("s").await;
     let reply = world.hold("s", &id, "ann").await;
-    let InboxReply::Late { outcome } = reply else {
+    let InboxReply::Late { outcome, .. } = reply else {
         panic!("{reply:?}")
     };
     assert_eq!(outcome.reason, Reason::Cancelled);
@@ -324,11 +325,8 @@ async fn the_same_answer_sent_twice_is_noted_once() {
         let body = InboxBody::Respond(says_as("answer-1", "ann", "once"));
         let submitted = world.submit((TENANT, "s", id), body.clone()).await;
         verdict(submitted).await;
-        let message = askbus_wire::messages::InboxMessage {
-            schema: askbus_domain::SCHEMA,
-            requested_seq: 0,
-            body,
-        };
+        let message =
+            askbus_wire::messages::InboxMessage::new(0, askbus_domain::Rights::default(), body);
         // Without a message id the stream takes it as something new.
         for _ in 0..3 {
             publish(&mut world, id, serde_json::to_vec(&message).unwrap()).await;

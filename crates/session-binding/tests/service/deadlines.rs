@@ -116,7 +116,7 @@ async fn an_answer_after_the_deadline_is_late(world: World) {
     let submitted = world.submit((TENANT, "s", &asked.clarify_id), body).await;
     assert_eq!(world.resolutions("s", &asked.clarify_id).await, 0);
     let replica = world.replica().await;
-    let InboxReply::Late { outcome } = verdict(submitted).await else {
+    let InboxReply::Late { outcome, .. } = verdict(submitted).await else {
         panic!("an answer after the deadline is late")
     };
     assert_eq!(outcome.reason, Reason::Timeout);

@@ -38,7 +38,7 @@ async fn nothing_is_missed(world: &World, replica: &Replica, kept: bool) {
     let expected = [ErrorCode::NoActiveTurn, ErrorCode::ContextExpired];
     assert!(expected.contains(&code(&refused.unwrap_err())));
     // An answer to it is noted.
-    let InboxReply::Late { outcome } = world.answer("s", &id, says("ann", "well")).await else {
+    let InboxReply::Late { outcome, .. } = world.answer("s", &id, says("ann", "well")).await else {
         panic!("it was over long ago")
     };
     assert_eq!(outcome.cause, Some(CancelCause::TurnEnded));

@@ -184,6 +184,7 @@ fn newer(session_name: &str) -> Commit {
         events: vec![Event::Ended {
             context_id: ContextId::from_uuid(Uuid::new_v4()),
             end: TurnEnd::Completed,
+            account: None,
         }],
     }
 }

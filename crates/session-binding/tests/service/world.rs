@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use askbus_credential::{Grant, Issued, Issuer, Role, Verifier};
 use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, ProfileId,
-    Response, SCHEMA, SessionId, Surface, TenantId, Timestamp,
+    Response, Rights, SessionId, Surface, TenantId, Timestamp,
 };
 use askbus_ledger::embedded::{self, EmbeddedHandle};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};
@@ -323,11 +323,7 @@ impl World {
             tenant,
             session: session(session_name),
             clarify_id: id,
-            message: InboxMessage {
-                schema: SCHEMA,
-                requested_seq,
-                body,
-            },
+            message: InboxMessage::new(requested_seq, Rights::default(), body),
             trace: None,
         };
         within("the inbox has it", self.bus.inbox.submit(submission))

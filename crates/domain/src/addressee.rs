@@ -1,0 +1,65 @@
+//! Whom a question is meant for, and who may answer it.
+
+use crate::{GroupId, IdError, PersonId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The one person or the group that a question is meant for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Addressee {
+    /// One person.
+    Person(PersonId),
+    /// Everybody whose credential names the group.
+    Group(GroupId),
+}
+
+/// What a credential allows its bearer beside their name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Rights {
+    /// The groups it names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupId>,
+    /// Whether it is an operator's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub operator: bool,
+}
+
+impl Rights {
+    /// Whether there is nothing in them.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Addressee {
+    /// Reads `ann`, `person:ann` or `group:ops`.
+    ///
+    /// # Errors
+    /// What is wrong with the name.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        match text.split_once(':') {
+            Some(("group", name)) => GroupId::new(name).map(Addressee::Group),
+            Some(("person", name)) => PersonId::new(name).map(Addressee::Person),
+            _ => PersonId::new(text).map(Addressee::Person),
+        }
+    }
+
+    /// Whether `person` with these rights may answer: the addressed, and operators.
+    pub fn allows(&self, rights: &Rights, person: &PersonId) -> bool {
+        rights.operator
+            || match self {
+                Addressee::Person(name) => name == person,
+                Addressee::Group(name) => rights.groups.contains(name),
+            }
+    }
+}
+
+impl fmt::Display for Addressee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Addressee::Person(name) => write!(f, "person:{name}"),
+            Addressee::Group(name) => write!(f, "group:{name}"),
+        }
+    }
+}
