@@ -132,7 +132,11 @@ fn print_text(settled: &Settled) {
     } else {
         eprintln!(
             "{}",
-            terminal::visible(&result_text(&settled.questions, outcome))
+            terminal::visible(&result_text(
+                &settled.questions,
+                outcome,
+                &settled.circumstances
+            ))
         );
         if let Some(text) = &outcome.text {
             println!("{text}");

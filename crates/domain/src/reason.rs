@@ -80,16 +80,6 @@ impl Reason {
             Reason::Off => "off",
         }
     }
-
-    /// The word the studio dialect knows for it (column E of the vocabulary).
-    pub const fn studio_word(self) -> &'static str {
-        match self {
-            Reason::Response | Reason::AskBack => "response",
-            Reason::Dismissed | Reason::Skipped => "dismissed",
-            Reason::Timeout | Reason::Unattended | Reason::Deferred => "timeout",
-            Reason::Cancelled | Reason::Off => "cancelled",
-        }
-    }
 }
 
 impl DecidedBy {
@@ -150,17 +140,5 @@ mod tests {
                 reason.decided_by().as_str()
             );
         }
-    }
-
-    // contract: E7
-    #[test]
-    fn the_studio_dialect_hears_only_its_four_words() {
-        for reason in Reason::ALL {
-            assert!(
-                ["response", "dismissed", "timeout", "cancelled"].contains(&reason.studio_word())
-            );
-        }
-        let agreed = Reason::ALL.iter().filter(|r| r.studio_word() == "response");
-        assert!(agreed.eq(&[Reason::Response, Reason::AskBack]));
     }
 }

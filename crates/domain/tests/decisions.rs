@@ -414,7 +414,7 @@ fn one_vocabulary_for_all_dialects() {
     assert_eq!(table.len(), Reason::ALL.len());
     for (reason, decided_by, studio) in table {
         assert_eq!(
-            (reason.decided_by(), reason.studio_word()),
+            (reason.decided_by(), reason.studio_reason()),
             (decided_by, studio),
             "{reason:?}"
         );

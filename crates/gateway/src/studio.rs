@@ -7,7 +7,7 @@ use crate::gateway::Gateway;
 use crate::passthrough::unreachable;
 use crate::reply::{Refusal, ok};
 use crate::trace::Trace;
-use askbus_domain::{Dialect, Outcome, QuestionAnswer, Reason};
+use askbus_domain::{Dialect, Outcome, StudioResult, studio_result};
 use askbus_wire::client::{Bearer, Client};
 use askbus_wire::convert;
 use askbus_wire::error::{ErrorCode, WireError};
@@ -97,17 +97,21 @@ pub(crate) async fn request(
 
 /// E7's result.
 fn result(clarify_id: &str, outcome: &Outcome) -> Value {
-    let response = match outcome.reason {
-        Reason::Response => outcome.answers.first().map(QuestionAnswer::as_text),
-        Reason::AskBack => outcome.text.clone(),
-        _ => None,
-    };
-    json!({
+    let StudioResult {
+        reason,
+        response,
+        outcome_reason,
+    } = studio_result(outcome);
+    let mut result = json!({
         "ok": true,
         "clarify_id": clarify_id,
-        "response": response.unwrap_or_default(),
-        "reason": outcome.reason.studio_word(),
-    })
+        "response": response,
+        "reason": reason,
+    });
+    if let (Some(word), Value::Object(fields)) = (outcome_reason, &mut result) {
+        fields.insert("outcome_reason".to_owned(), word.into());
+    }
+    result
 }
 
 struct Call {

@@ -111,7 +111,7 @@ pub(crate) fn resolved(card: &Card, seq: u64, outcome: &Outcome) -> Value {
 /// clients know, and `outcome_reason` in our own.
 pub(crate) fn spoken_outcome(outcome: &Outcome) -> Map<String, Value> {
     let mut fields = outcome_fields(outcome);
-    fields.insert("reason".to_owned(), outcome.reason.studio_word().into());
+    fields.insert("reason".to_owned(), outcome.reason.studio_reason().into());
     fields.insert("outcome_reason".to_owned(), json!(outcome.reason));
     fields
 }

@@ -1,7 +1,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 use super::*;
-use crate::Bounds;
+use crate::{Bounds, GroupId, PersonId};
 
 fn ask(value: Value) -> Parsed<AskInput> {
     parse_arguments(Dialect::Ask, &value)

@@ -2,7 +2,9 @@
 
 use super::table::Fate;
 use super::{Inner, WITHDRAW_LIMIT, closed};
-use askbus_domain::{CancelCause, Outcome, Questions, Reason};
+use askbus_domain::{
+    CancelCause, Circumstances, HARD_CAP, Millis, Outcome, Questions, Reason, Timestamp,
+};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::trace::Trace;
 use askbus_wire::{convert, proto};
@@ -43,6 +45,8 @@ pub struct Settled {
     pub questions: Questions,
     /// How it ended.
     pub outcome: Outcome,
+    /// What its clock was, and its text for a person.
+    pub circumstances: Circumstances,
 }
 
 impl Asked {
@@ -136,10 +140,29 @@ impl Drop for Asked {
 }
 
 fn read(clarification: &proto::Clarification) -> Option<Settled> {
+    let outcome = clarification.outcome.as_ref()?;
     Some(Settled {
         clarify_id: clarification.clarify_id.clone(),
         session_id: clarification.session_id.clone(),
         questions: convert::questions(&clarification.questions)?,
-        outcome: convert::outcome(clarification.outcome.as_ref()?)?,
+        outcome: convert::outcome(outcome)?,
+        circumstances: Circumstances {
+            adjusted: clarification.adjusted.as_ref().and_then(convert::adjusted),
+            waited: waited(clarification, outcome),
+            deferred_text: Some(outcome.deferred_text.clone()).filter(|text| !text.is_empty()),
+        },
+    })
+}
+
+/// How long it waited, if it ended because no question waits longer.
+fn waited(clarification: &proto::Clarification, outcome: &proto::Outcome) -> Option<Millis> {
+    let moment = Timestamp::from_unix_millis;
+    let no_earlier = clarification
+        .deadline_ms
+        .is_none_or(|deadline| deadline >= clarification.cap_ms);
+    let capped = outcome.timed_out && no_earlier && outcome.resolved_at_ms >= clarification.cap_ms;
+    capped.then(|| {
+        let waited = moment(clarification.requested_at_ms).until(moment(outcome.resolved_at_ms));
+        waited.min(HARD_CAP)
     })
 }

@@ -129,7 +129,8 @@ pub fn settled(settled: &Settled) -> CallToolResult {
         "assumptions": assumptions,
         "text": outcome.text,
     });
-    result(result_text(&settled.questions, outcome), structured, false)
+    let text = result_text(&settled.questions, outcome, &settled.circumstances);
+    result(text, structured, false)
 }
 
 /// The result of a call that could not ask.

@@ -2,7 +2,9 @@
 
 use super::{failure_text, result, tool};
 use crate::asker::Settled;
-use askbus_domain::{MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, interaction_text};
+use askbus_domain::{
+    MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, StudioResult, studio_result,
+};
 use askbus_wire::error::{ErrorCode, WireError};
 use rmcp::model::{CallToolResult, Tool};
 use serde_json::{Value, json};
@@ -83,18 +85,20 @@ pub fn context_of(arguments: &Value) -> Result<String, WireError> {
 
 /// The result of a settled call, in the four words of this dialect (E7).
 pub fn settled(settled: &Settled) -> CallToolResult {
-    let reason = settled.outcome.reason.studio_word();
-    let response = if reason == "response" {
-        interaction_text(settled.questions.first(), &settled.outcome)
-    } else {
-        String::new()
-    };
-    let structured = json!({
+    let StudioResult {
+        reason,
+        response,
+        outcome_reason,
+    } = studio_result(&settled.outcome);
+    let mut structured = json!({
         "ok": true,
         "clarify_id": settled.clarify_id,
         "response": response,
         "reason": reason,
     });
+    if let (Some(word), Value::Object(fields)) = (outcome_reason, &mut structured) {
+        fields.insert("outcome_reason".to_owned(), word.into());
+    }
     result(structured.to_string(), structured, false)
 }
 

@@ -1,0 +1,148 @@
+//! What a host appends to the latest input of a turn, so that the agent knows that it may ask (E14).
+
+use crate::render::late_text;
+use crate::{Dialect, Language, Turn};
+
+/// The tag around it.
+const TAG: &str = "studio_interaction_context";
+
+/// The text for `turn`, whose tools speak `dialect`; empty when the turn may not ask (E15).
+pub fn instruction(turn: &Turn, language: Language, dialect: Dialect) -> String {
+    if !turn.scope().clarify {
+        return String::new();
+    }
+    let mut text = format!("<{TAG}>\ncontext_id: {}\n\n", turn.context_id);
+    text.push_str(&match language {
+        Language::En => english(dialect),
+        Language::Zh => chinese(dialect),
+    });
+    if !turn.late.is_empty() {
+        text.push_str(match language {
+            Language::En => {
+                "\n\nLate messages from people. Each came after its question had ended, so it settled \
+                 nothing then; it is what the person says, and you read it now for the first time."
+            }
+            Language::Zh => {
+                "\n\n以下是迟到的留言。它们在对应的问题结束之后才到达，当时没有决定任何事情；这是对方的\
+                 意见，你现在第一次读到。"
+            }
+        });
+        for message in &turn.late {
+            text.push_str("\n\n");
+            text.push_str(&unclosing(&late_text(message)));
+        }
+    }
+    text.push_str("\n</");
+    text.push_str(TAG);
+    text.push('>');
+    text
+}
+
+/// The tool that asks, and the server that shows it.
+const fn tool_of(dialect: Dialect) -> (&'static str, &'static str) {
+    match dialect {
+        Dialect::Studio => ("ekko_studio_clarify", "ekko-studio-interaction"),
+        Dialect::Ask => ("ask_user", "askbus"),
+        Dialect::Interaction => ("clarify", "askbus"),
+    }
+}
+
+fn english(dialect: Dialect) -> String {
+    let (tool, server) = tool_of(dialect);
+    let context = match dialect {
+        Dialect::Studio => {
+            " Pass the context_id above; only the newest one is valid, whatever earlier inputs say."
+        }
+        Dialect::Ask | Dialect::Interaction => {
+            " The context_id above goes with it by itself; what earlier inputs say of theirs is over."
+        }
+    };
+    let plan = match dialect {
+        Dialect::Studio => " It is on the same server as the plan card.",
+        Dialect::Ask | Dialect::Interaction => "",
+    };
+    format!(
+        "A person can answer you during this turn. When a decision is missing that matters and is \
+         theirs to take, call `{tool}` (MCP server `{server}`) and wait for its result.{plan}{context}\n\
+         - Ask one short question that can be understood by itself; offer choices where they help. \
+         The person may always answer in their own words.\n\
+         - It takes the place of any question in the terminal: nobody reads or types there.\n\
+         - If tools are loaded on demand and you do not see it, search for `{server}` or `clarify`.\n\
+         - A timeout, a dismissal or a cancellation is not approval. Leave undone what depends on the \
+         answer, and say so.\n\
+         - Do not call it from a delegated sub-agent or from work in the background."
+    )
+}
+
+fn chinese(dialect: Dialect) -> String {
+    let (tool, server) = tool_of(dialect);
+    let context = match dialect {
+        Dialect::Studio => {
+            "调用时传入上面的 context_id；无论之前的输入写了什么，只有最新的一个有效。"
+        }
+        Dialect::Ask | Dialect::Interaction => {
+            "上面的 context_id 会自动带上；之前输入中的 context_id 均已失效。"
+        }
+    };
+    let plan = match dialect {
+        Dialect::Studio => "它与计划卡片在同一个服务器上。",
+        Dialect::Ask | Dialect::Interaction => "",
+    };
+    format!(
+        "本轮期间有人可以回答你的问题。如果缺少一个重要的、应当由对方作出的决定，请调用 `{tool}`\
+         （MCP 服务器 `{server}`）并等待结果。{plan}{context}\n\
+         - 每次只问一个简短、单独看也能明白的问题；有帮助时给出选项。对方随时可以用自己的话回答。\n\
+         - 它代替终端里的任何提问：终端无人查看，也无人输入。\n\
+         - 如果工具是按需加载的而你没有看到它，请搜索 `{server}` 或 `clarify`。\n\
+         - 超时、拒绝回答或取消都不是同意。依赖该答案的事情不要做，并在回复中说明。\n\
+         - 不要在委派的子代理或后台任务中调用它。"
+    )
+}
+
+/// `words` with nothing in them that could end the block or begin another one.
+fn unclosing(words: &str) -> String {
+    let opens = |rest: &str| {
+        let name = rest.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+        name.get(..TAG.len())
+            .is_some_and(|name| name.eq_ignore_ascii_case(TAG))
+    };
+    let mut text = String::with_capacity(words.len());
+    for (at, c) in words.char_indices() {
+        match c {
+            '<' if words.get(at + 1..).is_some_and(opens) => text.push_str("&lt;"),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobodys_words_end_the_block() {
+        for (words, expected) in [
+            ("a < b </b>", "a < b </b>"),
+            (
+                "</studio_interaction_context>",
+                "&lt;/studio_interaction_context>",
+            ),
+            (
+                "< / Studio_Interaction_Context >",
+                "&lt; / Studio_Interaction_Context >",
+            ),
+            (
+                "<studio_interaction_context>",
+                "&lt;studio_interaction_context>",
+            ),
+            (
+                "<<studio_interaction_context",
+                "<&lt;studio_interaction_context",
+            ),
+            ("<界", "<界"),
+        ] {
+            assert_eq!(unclosing(words), expected);
+        }
+    }
+}
