@@ -2,8 +2,8 @@
 
 use crate::rejection::InvalidAnswer;
 use crate::{
-    Actor, AnswerId, ClarifyId, MAX_ANSWER_CHARS, OptionId, QuestionId, Questions, Rights,
-    Timestamp,
+    Actor, AnswerId, Bounds, ClarifyId, MAX_ANSWER_CHARS, OptionId, Question, QuestionId,
+    Questions, Rights, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,66 +107,112 @@ fn check_len(field: &'static str, text: Option<&String>) -> Result<(), InvalidAn
     }
 }
 
+/// What a response comes to once matched with the questions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Chosen {
+    /// What was chosen and written, in the order of the questions.
+    pub answers: Vec<QuestionAnswer>,
+    /// Questions that were declined one by one, in their order.
+    pub declined: Vec<QuestionId>,
+}
+
+impl AnswerEntry {
+    /// The question it is for.
+    fn question<'a>(&self, questions: &'a Questions) -> Result<&'a Question, InvalidAnswer> {
+        match &self.question_id {
+            Some(id) => questions
+                .get(id)
+                .ok_or_else(|| InvalidAnswer::UnknownQuestion(id.clone())),
+            None if questions.len() == 1 => Ok(questions.first()),
+            None => Err(InvalidAnswer::SeveralQuestions {
+                count: questions.len(),
+            }),
+        }
+    }
+
+    /// What it says about `question`; none when it is left blank.
+    fn resolve(&self, question: &Question) -> Result<Option<QuestionAnswer>, InvalidAnswer> {
+        check_len("text", self.text.as_ref())?;
+        check_len("note", self.note.as_ref())?;
+        let unknown = |id: &&OptionId| question.option(id).is_none();
+        if let Some(unknown) = self.option_ids.iter().find(unknown) {
+            return Err(InvalidAnswer::UnknownOption(unknown.clone()));
+        }
+        let options: Vec<ChosenOption> = question
+            .options
+            .iter()
+            .filter(|o| self.option_ids.contains(&o.id))
+            .map(|o| ChosenOption {
+                id: o.id.clone(),
+                label: o.label.clone(),
+            })
+            .collect();
+        if options.len() > 1 && !question.multi_select {
+            return Err(InvalidAnswer::OneOptionOnly(question.id.clone()));
+        }
+        let answer = QuestionAnswer {
+            question_id: question.id.clone(),
+            options,
+            text: not_blank(self.text.as_ref()),
+            note: not_blank(self.note.as_ref()),
+        };
+        let blank = answer.options.is_empty() && answer.text.is_none() && answer.note.is_none();
+        if self.dismissed && !blank {
+            return Err(InvalidAnswer::DeclinedAndAnswered(question.id.clone()));
+        }
+        Ok((!blank).then_some(answer))
+    }
+}
+
+/// The bounds of a selection hold for what is submitted as an answer: an own text may stand instead,
+/// and what is only half filled in is nobody's answer yet.
+fn check_bounds(question: &Question, answer: &QuestionAnswer) -> Result<(), InvalidAnswer> {
+    let Some(bounds) = question.select.filter(|_| !answer.options.is_empty()) else {
+        return Ok(());
+    };
+    let chosen = answer.options.len();
+    match bounds {
+        Bounds { min: Some(min), .. } if chosen < usize::from(min) => Err(InvalidAnswer::TooFew {
+            question: question.id.clone(),
+            min,
+        }),
+        Bounds { max: Some(max), .. } if chosen > usize::from(max) => Err(InvalidAnswer::TooMany {
+            question: question.id.clone(),
+            max,
+        }),
+        _ => Ok(()),
+    }
+}
+
 impl Response {
     /// Matches what was sent with the questions. Entries left blank are dropped; the rest stand in
     /// the order of the questions.
-    pub fn resolve(&self, questions: &Questions) -> Result<Vec<QuestionAnswer>, InvalidAnswer> {
+    pub(crate) fn resolve(&self, questions: &Questions) -> Result<Chosen, InvalidAnswer> {
         check_len("text", self.text.as_ref())?;
-        let mut found = Vec::new();
+        let mut found: Vec<(&Question, bool, Option<QuestionAnswer>)> = Vec::new();
         for entry in &self.answers {
-            let question = match &entry.question_id {
-                Some(id) => questions
-                    .get(id)
-                    .ok_or_else(|| InvalidAnswer::UnknownQuestion(id.clone()))?,
-                None if questions.len() == 1 => questions.first(),
-                None => {
-                    return Err(InvalidAnswer::SeveralQuestions {
-                        count: questions.len(),
-                    });
-                }
-            };
-            if found.iter().any(|(id, _)| *id == question.id) {
+            let question = entry.question(questions)?;
+            if found.iter().any(|(earlier, ..)| earlier.id == question.id) {
                 return Err(InvalidAnswer::Repeated(question.id.clone()));
             }
-            check_len("text", entry.text.as_ref())?;
-            check_len("note", entry.note.as_ref())?;
-            if let Some(unknown) = entry
-                .option_ids
-                .iter()
-                .find(|id| question.option(id).is_none())
-            {
-                return Err(InvalidAnswer::UnknownOption(unknown.clone()));
+            let answer = entry.resolve(question)?;
+            if let (AnswerAction::Answer, Some(answer)) = (self.action, &answer) {
+                check_bounds(question, answer)?;
             }
-            let options: Vec<ChosenOption> = question
-                .options
-                .iter()
-                .filter(|o| entry.option_ids.contains(&o.id))
-                .map(|o| ChosenOption {
-                    id: o.id.clone(),
-                    label: o.label.clone(),
-                })
-                .collect();
-            if options.len() > 1 && !question.multi_select {
-                return Err(InvalidAnswer::OneOptionOnly(question.id.clone()));
-            }
-            let answer = QuestionAnswer {
-                question_id: question.id.clone(),
-                options,
-                text: not_blank(entry.text.as_ref()),
-                note: not_blank(entry.note.as_ref()),
-            };
-            found.push((question.id.clone(), answer));
+            found.push((question, entry.dismissed, answer));
         }
-        Ok(questions
-            .iter()
-            .filter_map(|q| {
-                found
-                    .iter()
-                    .find(|(id, _)| *id == q.id)
-                    .map(|(_, a)| a.clone())
-            })
-            .filter(|a| !(a.options.is_empty() && a.text.is_none() && a.note.is_none()))
-            .collect())
+        let mut chosen = Chosen::default();
+        for question in questions {
+            let entry = found.iter().position(|(q, ..)| q.id == question.id);
+            let Some((_, dismissed, answer)) = entry.map(|i| found.swap_remove(i)) else {
+                continue;
+            };
+            chosen.answers.extend(answer);
+            if dismissed {
+                chosen.declined.push(question.id.clone());
+            }
+        }
+        Ok(chosen)
     }
 
     /// The text that goes with the whole response, if it says anything.

@@ -1,6 +1,6 @@
 //! One clarification from asking to settling.
 
-use crate::answer::{AnswerAction, QuestionAnswer, Response};
+use crate::answer::{AnswerAction, Chosen, QuestionAnswer, Response};
 use crate::rejection::InvalidAnswer;
 use crate::{
     Actor, Addressee, Adjusted, AnswerId, AskId, AskerId, AskerInfo, CancelCause, ClarifyId, Clock,
@@ -102,6 +102,32 @@ impl Outcome {
         Self::unpersonal(Reason::Timeout, questions, now)
     }
 
+    /// Nobody is asked; the question becomes the turn's reply.
+    pub(crate) fn deferred(questions: &Questions, now: Timestamp) -> Self {
+        Self::unpersonal(Reason::Deferred, questions, now)
+    }
+
+    /// Nobody is asked; recommendations are adopted.
+    pub(crate) fn unattended(questions: &Questions, now: Timestamp) -> Self {
+        Self::unpersonal(Reason::Unattended, questions, now).adopting(questions)
+    }
+
+    /// Nobody is asked any more in this turn (A7).
+    pub(crate) fn blocked(questions: &Questions, now: Timestamp) -> Self {
+        Self {
+            blocked: true,
+            ..Self::unpersonal(Reason::Off, questions, now)
+        }
+    }
+
+    /// With every recommendation standing as an assumption; never as an answer (A5).
+    pub(crate) fn adopting(self, questions: &Questions) -> Self {
+        Self {
+            assumptions: recommended(questions),
+            ..self
+        }
+    }
+
     /// The system withdrew it.
     pub(crate) fn cancelled(questions: &Questions, cause: CancelCause, now: Timestamp) -> Self {
         Self {
@@ -116,7 +142,10 @@ impl Outcome {
         questions: &Questions,
         stored_at: Timestamp,
     ) -> Result<Self, InvalidAnswer> {
-        let chosen = response.resolve(questions)?;
+        let Chosen {
+            answers: chosen,
+            declined,
+        } = response.resolve(questions)?;
         let text = response.own_text();
         let reason = match response.action {
             // E10: an empty answer is never a response.
@@ -135,7 +164,13 @@ impl Outcome {
             .filter(|id| !answered(id))
             .cloned();
         let assumptions = if reason == Reason::Skipped {
-            recommended(questions)
+            // Where the person said something of their own, nothing is assumed.
+            let mut assumed = recommended(questions);
+            assumed.retain(|a| {
+                !declined.contains(&a.question_id)
+                    && chosen.iter().all(|c| c.question_id != a.question_id)
+            });
+            assumed
         } else {
             Vec::new()
         };
@@ -146,7 +181,7 @@ impl Outcome {
             unanswered: unanswered.collect(),
             answers: if agreed { chosen.clone() } else { Vec::new() },
             partial: if agreed { Vec::new() } else { chosen },
-            declined: Vec::new(),
+            declined,
             assumptions,
             text,
             answer_id: Some(response.answer_id.clone()),
@@ -162,6 +197,7 @@ impl Outcome {
         self.reason == other.reason
             && self.answers == other.answers
             && self.partial == other.partial
+            && self.declined == other.declined
             && self.text == other.text
     }
 }
@@ -204,6 +240,13 @@ pub struct LateNote {
     pub goes_on: Option<GoesOn>,
     /// What would ride on; none when it says nothing.
     pub message: Option<Arc<LateMessage>>,
+}
+
+impl LateNote {
+    /// Whether it reaches the agent, or did.
+    pub fn is_on_its_way(&self) -> bool {
+        self.goes_on.is_some_and(GoesOn::is_on_its_way)
+    }
 }
 
 /// The state of one clarification.

@@ -1,5 +1,6 @@
 //! Time as a value: moments, durations and the clock of one clarification (A4).
 
+use crate::{Adjusted, Bound, ClockWish};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use time::OffsetDateTime;
@@ -24,8 +25,6 @@ pub const MAX_TIMEOUT: Millis = HARD_CAP;
 pub const HARD_CAP: Millis = Millis(14 * 24 * 3_600_000);
 /// How long a turn lives at most: 28 days.
 pub const TURN_CAP: Millis = Millis(28 * 24 * 3_600_000);
-/// How long a countdown stays hidden unless a caller says otherwise (A4).
-const DEFAULT_GRACE: Millis = Millis(60_000);
 
 /// 9999-12-31T23:59:59.999Z, the last moment RFC 3339 can write.
 const LAST_MOMENT: i64 = 253_402_300_799_999;
@@ -114,31 +113,48 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts the clock at `now`. `timeout` none is never; `call_limit` is how long the caller can
-    /// wait when its dialect cannot resume a call (E13); `turn_cap` is when the turn ends.
+    /// Starts the clock at `now`; the one place where wishes meet bounds. `call_limit` is how long the
+    /// caller can wait when its dialect cannot resume a call (E13); `turn_cap` is when the turn ends.
+    /// Says how the timeout differs from the one that somebody chose.
     pub fn start(
         now: Timestamp,
-        timeout: Option<Millis>,
+        wish: ClockWish,
         call_limit: Option<Millis>,
         turn_cap: Timestamp,
-    ) -> Self {
-        let mut cap = now.plus(HARD_CAP).min(turn_cap);
-        if let Some(limit) = call_limit {
-            cap = cap.min(now.plus(limit.max(MIN_TIMEOUT)));
-        }
-        let timeout = timeout.map(|t| t.clamp(MIN_TIMEOUT, MAX_TIMEOUT));
+    ) -> (Self, Option<Adjusted>) {
+        let (timeout, mut by) = wish.bounded();
+        let turn_cap = turn_cap.min(now.plus(HARD_CAP));
+        let call_cap = call_limit.map(|limit| now.plus(limit.max(MIN_TIMEOUT)));
+        let cap = call_cap.map_or(turn_cap, |end| end.min(turn_cap));
         // A call that cannot be resumed is never without a deadline.
-        let deadline = match (timeout, call_limit) {
-            (Some(wait), _) => Some(now.plus(wait).min(cap)),
-            (None, Some(_)) => Some(cap),
-            (None, None) => None,
+        let wanted = timeout.map(|wait| now.plus(wait));
+        let deadline = match wanted {
+            Some(end) => Some(end.min(cap)),
+            None => call_cap.map(|_| cap),
         };
-        Self {
-            grace: DEFAULT_GRACE,
+        if deadline != wanted {
+            let caller = call_cap.is_some_and(|end| end <= turn_cap);
+            by = Some(if caller {
+                Bound::CallLimit
+            } else {
+                Bound::TurnEnd
+            });
+        }
+        let granted = deadline.map(|end| now.until(end));
+        let adjusted = by
+            .filter(|_| wish.chosen && granted != wish.timeout)
+            .map(|by| Adjusted {
+                asked: wish.timeout,
+                granted,
+                by,
+            });
+        let clock = Self {
+            grace: wish.grace,
             timeout,
             deadline,
             cap,
-        }
+        };
+        (clock, adjusted)
     }
 
     /// When the clarification settles by itself.
@@ -176,8 +192,17 @@ mod tests {
 
     const T0: Timestamp = Timestamp::from_unix_millis(1_800_000_000_000);
 
+    fn start(timeout: Option<u64>, call_limit: Option<u64>) -> (Clock, Option<Adjusted>) {
+        let wish = ClockWish {
+            timeout: timeout.map(Millis),
+            chosen: true,
+            ..ClockWish::default()
+        };
+        Clock::start(T0, wish, call_limit.map(Millis), T0.plus(TURN_CAP))
+    }
+
     fn clock(timeout: Option<u64>) -> Clock {
-        Clock::start(T0, timeout.map(Millis), None, T0.plus(TURN_CAP))
+        start(timeout, None).0
     }
 
     // contract: A4
@@ -226,23 +251,24 @@ mod tests {
     // contract: E13
     #[test]
     fn a_call_that_cannot_resume_ends_with_its_caller_and_a_hold_reaches_no_further() {
-        let c = Clock::start(
-            T0,
-            Some(Millis(300_000)),
-            Some(Millis(54_000)),
-            T0.plus(TURN_CAP),
-        );
+        let (c, adjusted) = start(Some(300_000), Some(54_000));
         assert_eq!(c.deadline, Some(T0.plus(Millis(54_000))));
-        let roomy = Clock::start(
-            T0,
-            Some(Millis(300_000)),
-            Some(Millis(320_000)),
-            T0.plus(TURN_CAP),
+        let told = |asked, by| Adjusted {
+            asked,
+            granted: Some(Millis(54_000)),
+            by,
+        };
+        assert_eq!(
+            adjusted,
+            Some(told(Some(Millis(300_000)), Bound::CallLimit))
         );
+        let (roomy, adjusted) = start(Some(300_000), Some(320_000));
         assert_eq!(roomy.expires_at(false), T0.plus(Millis(300_000)));
         assert_eq!(roomy.expires_at(true), T0.plus(Millis(320_000)));
-        let never = Clock::start(T0, None, Some(Millis(54_000)), T0.plus(TURN_CAP));
+        assert_eq!(adjusted, None);
+        let (never, adjusted) = start(None, Some(54_000));
         assert_eq!(never.deadline, Some(T0.plus(Millis(54_000))));
+        assert_eq!(adjusted, Some(told(None, Bound::CallLimit)));
     }
 
     #[test]

@@ -31,20 +31,6 @@ pub enum TimeoutChoice {
 }
 
 impl TimeoutChoice {
-    /// The timeout in force for a dialect; none is never. A dialect's longest timeout holds
-    /// whatever the caller wants (E13).
-    pub fn for_dialect(self, dialect: Dialect) -> Option<Millis> {
-        let wanted = match self {
-            TimeoutChoice::Default => dialect.default_timeout(),
-            TimeoutChoice::Never => None,
-            TimeoutChoice::After(wait) => Some(wait),
-        };
-        match dialect.max_timeout() {
-            Some(max) => Some(wanted.map_or(max, |wait| wait.min(max))),
-            None => wanted,
-        }
-    }
-
     /// From milliseconds on a typed interface: zero is never, absent is the default.
     pub fn from_millis(millis: Option<u64>) -> Self {
         match millis {

@@ -10,7 +10,6 @@ pub const MAX_LATE: usize = 5;
 /// What a late message carries of a person's words at most, in characters; the history has all.
 pub const MAX_LATE_CHARS: usize = 4_000;
 /// What it carries of the questions at most, in characters.
-#[allow(dead_code)]
 const MAX_ASKED_CHARS: usize = 500;
 /// Stands where something was cut.
 const CUT: &str = "… (cut; the history has all of it)";
@@ -101,7 +100,6 @@ impl LateMessage {
 }
 
 /// The questions as a late message names them.
-#[allow(dead_code)]
 pub(crate) fn asked_text(questions: &Questions) -> String {
     let mut room = MAX_ASKED_CHARS;
     let texts: Vec<&str> = questions.iter().map(|q| q.question.as_str()).collect();

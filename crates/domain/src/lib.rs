@@ -40,7 +40,7 @@ pub use answer::{Answer, AnswerAction, AnswerEntry, ChosenOption, QuestionAnswer
 pub use clarification::{Assumption, Clarification, LateAnswer, LateNote, Outcome};
 pub use clock::{Clock, HARD_CAP, MAX_TIMEOUT, MIN_TIMEOUT, Millis, Phase, TURN_CAP, Timestamp};
 pub use command::{AskCommand, BeginCommand, Command};
-pub use decide::{decide, decide_past, expiry_jitter};
+pub use decide::{decide, decide_past, expiry_jitter, pass_on_verdict};
 pub use deferred::deferred_text;
 pub use dialect::Dialect;
 pub use event::{Commit, Event, EventKind, MAX_COMMIT_BYTES, SCHEMA};

@@ -3,7 +3,10 @@
 //! Layers lie over each other: tenant, dialect, profile, turn, call. The narrower wins, except that
 //! no layer widens the bounds of one above it.
 
-use crate::{AskInput, Dialect, Language, Millis, ProfileId, TenantId, TimeoutChoice};
+use crate::{
+    AskInput, Dialect, Language, MAX_TIMEOUT, MIN_TIMEOUT, Millis, ProfileId, TenantId,
+    TimeoutChoice,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -258,6 +261,44 @@ pub struct ClockWish {
     pub dialect_max: Option<Millis>,
     /// How long the countdown stays hidden.
     pub grace: Millis,
+}
+
+impl ClockWish {
+    /// The timeout within every bound that does not depend on the moment, and the bound that changed
+    /// it last.
+    pub(crate) fn bounded(&self) -> (Option<Millis>, Option<Bound>) {
+        let min = self.min.map_or(MIN_TIMEOUT, |min| min.max(MIN_TIMEOUT));
+        let max = self.max.map_or(MAX_TIMEOUT, |max| max.min(MAX_TIMEOUT));
+        let (mut timeout, mut by) = (self.timeout, None);
+        if timeout.is_some_and(|wait| wait < min) {
+            (timeout, by) = (Some(min), Some(Bound::Minimum));
+        }
+        // Never is longer than any longest timeout; without one set, it stays never.
+        let over = |timeout: Option<Millis>, max, never| timeout.map_or(never, |wait| wait > max);
+        if over(timeout, max, self.max.is_some()) {
+            (timeout, by) = (Some(max), Some(Bound::Maximum));
+        }
+        if let Some(max) = self.dialect_max
+            && over(timeout, max, true)
+        {
+            (timeout, by) = (Some(max), Some(Bound::Dialect));
+        }
+        (timeout, by)
+    }
+}
+
+impl Default for ClockWish {
+    /// No deadline, and no bounds but those of the product.
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            chosen: false,
+            min: None,
+            max: None,
+            dialect_max: None,
+            grace: DEFAULT_GRACE,
+        }
+    }
 }
 
 /// The policy in force for one call, with nothing left open.

@@ -66,6 +66,11 @@ impl Reason {
         }
     }
 
+    /// Whether the agent gets this result to read: it is there, and its question was taken.
+    pub(crate) const fn is_read(self) -> bool {
+        !matches!(self, Reason::Cancelled | Reason::Off)
+    }
+
     /// The word as it stands on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
 //! The state of a session: the fold of its events since its turn began.
 
 use crate::{
-    Account, Clarification, ClarifyId, Commit, ContextId, Event, Holder, LateMessage, ProfileId,
-    SCHEMA, Timestamp, Turn, TurnEnd,
+    Account, AskCommand, Clarification, ClarifyId, Commit, ContextId, Dialect, Event, Holder,
+    LateMessage, ProfileId, SCHEMA, Timestamp, Turn, TurnEnd,
 };
 use std::collections::BTreeMap;
 
@@ -168,6 +168,25 @@ impl Session {
     /// The clarification with this id, if it belongs to the latest turn.
     pub fn clarification(&self, id: ClarifyId) -> Option<&Clarification> {
         self.clarifications.get(&id)
+    }
+
+    /// The clarification that this ask is about: the same ask again, or one of the same asker that
+    /// waits with the same questions already.
+    pub fn asked(&self, ask: &AskCommand) -> Option<&Clarification> {
+        let again = |c: &&Clarification| c.ask_id == ask.ask_id;
+        self.clarifications().find(again).or_else(|| {
+            let input = ask.input.as_ref().ok()?;
+            let parent = ask.parent.as_ref().or(self.turn.as_ref()?.parent.as_ref());
+            let same = |c: &&Clarification| {
+                ask.dialect == Dialect::Ask
+                    && c.dialect == Dialect::Ask
+                    && c.asker_id == ask.asker_id
+                    && c.questions == input.questions
+                    && c.to == input.to
+                    && c.parent.as_ref() == parent
+            };
+            self.pending().find(same)
+        })
     }
 
     /// All clarifications of the latest turn.

@@ -8,8 +8,8 @@ use crate::past;
 use crate::projection::{Change, Key};
 use crate::service::Core;
 use askbus_domain::{
-    Answer, ClarifyId, Command, Commit, CommitId, Event, Millis, Reason, Rejection, SCHEMA,
-    Session, Timestamp, decide,
+    ClarifyId, Command, Commit, CommitId, Event, Millis, Rejection, SCHEMA, Session, Timestamp,
+    decide,
 };
 use askbus_ledger::{AppendError, LedgerError};
 use askbus_wire::codec::Decoded;
@@ -83,8 +83,8 @@ impl From<CommandError> for WireError {
 pub(crate) enum Work {
     /// A command to the session.
     Command(Command),
-    /// An answer to a question of an earlier turn.
-    Past(Box<Answer>),
+    /// What a person did about a question of an earlier turn.
+    Past(ClarifyId, Box<Command>),
     /// Something to be recorded as it is.
     Record(Event),
     /// What follows from a lease that ran out, if it still has when its turn comes.
@@ -214,7 +214,9 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
         let now = core.now();
         let events = match &job.work {
             Work::Command(command) => decide(&state, command, now)?,
-            Work::Past(answer) => past::decide(core, &job.key, &state, answer, now).await?,
+            Work::Past(id, command) => {
+                past::decide(core, &job.key, &state, *id, command, now).await?
+            }
             // Nothing is written where nothing can be read.
             Work::Record(_) if state.is_unreadable() => {
                 return Err(Rejection::UpgradeNeeded.into());
@@ -253,8 +255,8 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
 }
 
 /// A question that these events let time out although the inbox holds something unjudged that was
-/// stored before its deadline, or may yet come to. Whatever command it is that notices that the time is up: the answer
-/// came first.
+/// stored before its deadline, or may yet come to. Whatever command it is that notices that the time
+/// is up: the answer came first.
 async fn answered_in_time(
     core: &Core,
     key: &Key,
@@ -273,7 +275,7 @@ async fn answered_in_time(
         let Some(clarification) = state.clarification(*clarify_id) else {
             continue;
         };
-        if outcome.reason != Reason::Timeout {
+        if !outcome.is_by_clock() {
             continue;
         }
         let deadline = clarification.expires_at();

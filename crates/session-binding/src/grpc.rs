@@ -1,5 +1,7 @@
 //! The gRPC face: reads requests, runs commands, writes replies.
 
+mod ask;
+mod begin;
 mod caller;
 mod clarify;
 mod turn;

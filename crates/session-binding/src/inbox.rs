@@ -8,7 +8,8 @@ use crate::past;
 use crate::projection::Key;
 use crate::service::Core;
 use askbus_domain::{
-    Answer, Clarification, ClarifyId, Command, Event, Rejection, TenantId, Verdict, verdict,
+    Answer, Clarification, ClarifyId, Command, Event, Rejection, SCHEMA, Session, TenantId, Verdict,
+    pass_on_verdict, verdict,
 };
 use askbus_ledger::{Delivery, LedgerError};
 use askbus_wire::error::{ErrorCode, WireError};
@@ -88,7 +89,7 @@ async fn take(core: Arc<Core>, tenant: TenantId, stop: CancellationToken) {
 
 async fn judge(core: &Core, delivery: Delivery) {
     let settled = match read(&delivery) {
-        Ok((id, message)) => match decide(core, &delivery, id, &message).await {
+        Ok(Read::Message(id, message)) => match decide(core, &delivery, id, *message).await {
             Ok(verdict) => {
                 core.stats.count_answer();
                 delivery.reply.send(&verdict.into()).await;
@@ -108,6 +109,11 @@ async fn judge(core: &Core, delivery: Delivery) {
                 return;
             }
         },
+        Ok(Read::Newer(schema)) => {
+            tracing::warn!(tenant = %delivery.tenant, session = %delivery.session, schema,
+                "an answer was written by a newer version; it stays in the inbox for one");
+            return;
+        }
         Err(error) => refuse(core, &delivery, error).await,
     };
     if let Err(error) = settled {
@@ -115,20 +121,32 @@ async fn judge(core: &Core, delivery: Delivery) {
     }
 }
 
-fn read(delivery: &Delivery) -> Result<(ClarifyId, InboxMessage), WireError> {
+/// What a delivery turned out to be.
+enum Read {
+    Message(ClarifyId, Box<InboxMessage>),
+    /// Of a schema that this version cannot judge by, whatever else it can read of it.
+    Newer(u32),
+}
+
+fn read(delivery: &Delivery) -> Result<Read, WireError> {
     let bad = |e: &dyn std::fmt::Display| {
         WireError::new(ErrorCode::InvalidRequest, format!("not an answer: {e}"))
     };
     let id = ClarifyId::parse(&delivery.clarify_token).map_err(|e| bad(&e))?;
+    // The envelope first: a newer body is no reason to refuse a person's words.
+    let schema = InboxMessage::schema_of(&delivery.payload).map_err(|e| bad(&e))?;
+    if schema > SCHEMA {
+        return Ok(Read::Newer(schema));
+    }
     let message = serde_json::from_slice(&delivery.payload).map_err(|e| bad(&e))?;
-    Ok((id, message))
+    Ok(Read::Message(id, message))
 }
 
 async fn decide(
     core: &Core,
     delivery: &Delivery,
     id: ClarifyId,
-    message: &InboxMessage,
+    message: InboxMessage,
 ) -> Result<Verdict, CommandError> {
     // "Not in my projection" is not "not there": first read as far as the author had.
     let applied = core.projection.applied().get();
@@ -137,91 +155,95 @@ async fn decide(
         commands::wait_applied(core, message.requested_seq.min(last)).await?;
     }
     let key = (delivery.tenant.clone(), delivery.session.clone());
+    let (stored_at, rights) = (delivery.stored_at, message.rights);
+    let command = match &message.body {
+        InboxBody::Hold { actor } => Command::Hold {
+            clarify_id: id,
+            actor: actor.clone(),
+            rights,
+            stored_at,
+        },
+        InboxBody::Respond(response) => Command::Answer(Box::new(Answer {
+            clarify_id: id,
+            response: response.clone(),
+            rights,
+            stored_at,
+        })),
+        InboxBody::PassOn {
+            actor, answer_id, ..
+        } => Command::PassOn {
+            clarify_id: id,
+            answer_id: answer_id.clone(),
+            person: actor.person.clone(),
+        },
+    };
+    let judged = judge_command(core, key, id, command, delivery.trace.clone()).await?;
+    let Judged {
+        session,
+        clarification,
+    } = judged;
+    match &message.body {
+        InboxBody::Hold { .. } => Ok(match clarification.outcome {
+            Some(outcome) => Verdict::Late {
+                outcome,
+                goes_on: None,
+            },
+            None => Verdict::Held,
+        }),
+        InboxBody::Respond(response) => {
+            verdict(&clarification, response).ok_or_else(|| Rejection::UnknownClarification.into())
+        }
+        InboxBody::PassOn {
+            actor, answer_id, ..
+        } => Ok(pass_on_verdict(
+            &session,
+            &clarification,
+            answer_id,
+            &actor.person,
+        )),
+    }
+}
+
+/// What a person's act left behind.
+struct Judged {
+    session: Arc<Session>,
+    clarification: Clarification,
+}
+
+/// Judges a person's act on a question of the current turn or of an earlier one.
+async fn judge_command(
+    core: &Core,
+    key: Key,
+    id: ClarifyId,
+    command: Command,
+    trace: Option<String>,
+) -> Result<Judged, CommandError> {
     let current = core
         .projection
         .find(id)
         .is_some_and(|(found, _)| found == key);
-    let trace = delivery.trace.clone();
-    match &message.body {
-        InboxBody::Hold { actor } => {
-            let command = Command::Hold {
-                clarify_id: id,
-                actor: actor.clone(),
-                rights: message.rights.clone(),
-                stored_at: delivery.stored_at,
-            };
-            let held = match core.run(key.clone(), command, trace).await {
-                Ok(session) => session.clarification(id).cloned(),
-                Err(CommandError::Rejected(Rejection::UnknownClarification)) => None,
-                Err(error) => return Err(error),
-            };
-            // A question of an earlier turn is over; there is nothing left to hold.
-            let clarification = match held {
-                Some(clarification) => clarification,
-                None => past_of(core, &key, id).await?,
-            };
-            Ok(clarification
-                .outcome
-                .map_or(Verdict::Held, |outcome| Verdict::Late {
-                    outcome,
-                    goes_on: None,
-                }))
+    if current {
+        match core.run(key.clone(), command.clone(), trace.clone()).await {
+            Ok(session) => {
+                if let Some(clarification) = session.clarification(id).cloned() {
+                    return Ok(Judged {
+                        session,
+                        clarification,
+                    });
+                }
+            }
+            // A new turn began meanwhile.
+            Err(CommandError::Rejected(Rejection::UnknownClarification)) => {}
+            Err(error) => return Err(error),
         }
-        InboxBody::Respond(response) => {
-            let answer = Answer {
-                clarify_id: id,
-                response: response.clone(),
-                rights: message.rights.clone(),
-                stored_at: delivery.stored_at,
-            };
-            let clarification = if current {
-                judge_current(core, key, answer, trace).await?
-            } else {
-                judge_past(core, key, answer, trace).await?
-            };
-            verdict(&clarification, response).ok_or_else(|| Rejection::UnknownClarification.into())
-        }
-        InboxBody::PassOn { .. } => Err(Rejection::UnknownClarification.into()),
     }
-}
-
-async fn judge_current(
-    core: &Core,
-    key: Key,
-    answer: Answer,
-    trace: Option<String>,
-) -> Result<Clarification, CommandError> {
-    let id = answer.clarify_id;
-    let command = Command::Answer(Box::new(answer.clone()));
-    match core.run(key.clone(), command, trace.clone()).await {
-        Ok(session) => match session.clarification(id) {
-            Some(clarification) => Ok(clarification.clone()),
-            None => judge_past(core, key, answer, trace).await,
-        },
-        // A new turn began meanwhile.
-        Err(CommandError::Rejected(Rejection::UnknownClarification)) => {
-            judge_past(core, key, answer, trace).await
-        }
-        Err(error) => Err(error),
-    }
-}
-
-async fn judge_past(
-    core: &Core,
-    key: Key,
-    answer: Answer,
-    trace: Option<String>,
-) -> Result<Clarification, CommandError> {
-    let id = answer.clarify_id;
-    core.submit(key.clone(), Work::Past(Box::new(answer)), trace)
-        .await?;
-    past_of(core, &key, id).await
-}
-
-/// A clarification of the session `key`, as the log has it.
-async fn past_of(core: &Core, key: &Key, id: ClarifyId) -> Result<Clarification, CommandError> {
+    let work = Work::Past(id, Box::new(command));
+    let session = core.submit(key.clone(), work, trace).await?;
     match past::find(core, &key.0, id).await? {
-        Some((found, clarification)) if found == *key => Ok(clarification),
+        Some((found, clarification)) if found == key => Ok(Judged {
+            session,
+            clarification,
+        }),
         _ => Err(Rejection::UnknownClarification.into()),
     }
 }

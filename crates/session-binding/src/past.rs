@@ -4,7 +4,7 @@ use crate::commands::CommandError;
 use crate::projection::Key;
 use crate::service::Core;
 use askbus_domain::{
-    Answer, Clarification, ClarifyId, Event, Rejection, Session, TenantId, Timestamp, decide_past,
+    Clarification, ClarifyId, Command, Event, Rejection, Session, TenantId, Timestamp, decide_past,
 };
 use askbus_ledger::LedgerError;
 use askbus_wire::codec::Decoded;
@@ -36,17 +36,18 @@ async fn read(
     Ok(Clarification::from_history(id, events.flatten()))
 }
 
-/// Decides about an answer to a question of an earlier turn.
+/// Decides about what a person did about a question of an earlier turn.
 pub(crate) async fn decide(
     core: &Core,
     key: &Key,
     state: &Session,
-    answer: &Answer,
+    id: ClarifyId,
+    command: &Command,
     now: Timestamp,
 ) -> Result<Vec<Event>, CommandError> {
-    match find(core, &key.0, answer.clarify_id).await? {
+    match find(core, &key.0, id).await? {
         Some((found, clarification)) if found == *key => {
-            Ok(decide_past(state, &clarification, answer, now)?)
+            Ok(decide_past(state, &clarification, command, now)?)
         }
         _ => Err(Rejection::UnknownClarification.into()),
     }

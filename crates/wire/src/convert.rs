@@ -4,7 +4,7 @@ use crate::proto;
 use askbus_domain::{
     Actor, Addressee, Adjusted, AskerInfo, Assumption, Bound, ChosenOption, Clarification, GroupId,
     IdError, LateMessage, Millis, Outcome, Parent, PersonId, Question, QuestionAnswer, Reason,
-    SessionId, Surface, Timestamp,
+    SessionId, Surface, Timestamp, deferred_text,
 };
 use serde_json::{Map, Value, json};
 
@@ -92,7 +92,7 @@ impl From<&Outcome> for proto::Outcome {
                 .to_owned(),
             dismissed_questions: outcome.declined.iter().map(ToString::to_string).collect(),
             late: outcome.late.iter().map(Into::into).collect(),
-            mode: String::new(),
+            mode: outcome.reason.ask_mode().unwrap_or_default().to_owned(),
             deferred_text: String::new(),
             blocked: outcome.blocked,
             timed_out: outcome.is_by_clock(),
@@ -185,8 +185,13 @@ pub fn adjusted(message: &proto::TimeoutAdjusted) -> Option<Adjusted> {
 }
 
 /// How `c` ended, with the texts that need its questions.
-pub fn settled(_c: &Clarification, outcome: &Outcome) -> proto::Outcome {
-    outcome.into()
+pub fn settled(c: &Clarification, outcome: &Outcome) -> proto::Outcome {
+    let deferred = outcome.reason == Reason::Deferred;
+    let text = deferred.then(|| deferred_text(&c.questions, c.terms.language));
+    proto::Outcome {
+        deferred_text: text.unwrap_or_default(),
+        ..outcome.into()
+    }
 }
 
 /// A clarification of `session_id` as a message.

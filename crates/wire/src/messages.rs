@@ -68,6 +68,18 @@ impl InboxMessage {
         }
     }
 
+    /// The schema of a stored message, whatever else it holds.
+    ///
+    /// # Errors
+    /// Why it is not an inbox message of any version.
+    pub fn schema_of(payload: &[u8]) -> Result<u32, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Envelope {
+            schema: u32,
+        }
+        serde_json::from_slice(payload).map(|Envelope { schema }| schema)
+    }
+
     /// Who sent it.
     pub fn actor(&self) -> &Actor {
         match &self.body {
@@ -167,7 +179,7 @@ pub struct Heartbeat {
     pub parts: u32,
 }
 
-/// A person with an open surface.
+/// A person with an open surface, or with one a moment ago.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonPresent {
     /// The tenant.
@@ -182,6 +194,14 @@ pub struct PersonPresent {
     /// The one session they look at; none is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+    /// How long ago they were last there, in milliseconds; 0 while a surface of theirs is open.
+    #[serde(default, skip_serializing_if = "is_now")]
+    pub ago_ms: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_now(ago_ms: &u64) -> bool {
+    *ago_ms == 0
 }
 
 /// A name within a tenant.

@@ -2,7 +2,7 @@
 
 use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, AskId, AskerId, AskerInfo, BeginCommand, BeginId, ClarifyId,
-    Clock, Commit, CommitId, ContextId, Dialect, Event, Holder, LeaseName, Millis, PersonId,
+    Clock, ClockWish, Commit, CommitId, ContextId, Dialect, Event, Holder, LeaseName, Millis, PersonId,
     ProfileId, Question, QuestionId, Questions, Response, Rights, RunId, SCHEMA, SessionId, Surface,
     TURN_CAP, TenantId, Terms, Timestamp, Turn,
 };
@@ -77,7 +77,7 @@ pub fn requested(tenant: &TenantId, session: &SessionId, id: ClarifyId) -> Commi
         asker: AskerInfo::default(),
         dialect: Dialect::Ask,
         questions: Arc::new(Questions::new(vec![question]).unwrap()),
-        clock: Clock::start(now(), None, None, now().plus(TURN_CAP)),
+        clock: Clock::start(now(), ClockWish::default(), None, now().plus(TURN_CAP)).0,
         requested_at: now(),
         to: None,
         parent: None,

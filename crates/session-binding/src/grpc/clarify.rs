@@ -2,27 +2,22 @@
 
 use crate::attachments::{ATTACH_BUFFER, AttachItem, event_of};
 use crate::commands;
-use crate::grpc::caller;
-use crate::grpc::turn::{bound, invalid, or_new};
+use crate::grpc::turn::invalid;
+use crate::grpc::{ask, caller};
 use crate::leases::{Held, Leases};
 use crate::past;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
 use askbus_credential::{Credential, Role};
-use askbus_domain::{
-    AskCommand, AskId, AskerId, ChoiceInput, Clarification, ClarifyId, Command, Dialect,
-    InvalidQuestion, Millis, PolicyLayer, Presence, QuestionInput, Rejection, Session, SessionId,
-    parse_arguments, parse_structured,
-};
+use askbus_domain::{AskerId, Clarification, ClarifyId, Command, Rejection, Session, SessionId};
 use askbus_wire::convert;
 use askbus_wire::error::{ErrorCode, WireError};
-use askbus_wire::proto::ask_request::Input;
 use askbus_wire::proto::attach_event::Event;
 use askbus_wire::proto::clarify_service_server::ClarifyService;
 use askbus_wire::proto::{
     AskRequest, AskResponse, AttachEvent, AttachRequest, Attached, CancelRequest,
     Clarification as ClarificationMessage, GetClarificationRequest, Heartbeat, ListPendingRequest,
-    ListPendingResponse, QuestionInputs, WaitRequest,
+    ListPendingResponse, WaitRequest,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,41 +40,6 @@ pub(crate) struct Clarifications {
 impl Clarifications {
     pub(crate) fn new(core: Arc<Core>, shutdown: CancellationToken) -> Self {
         Self { core, shutdown }
-    }
-}
-
-fn choice(input: askbus_wire::proto::ChoiceInput) -> ChoiceInput {
-    ChoiceInput {
-        label: input.label,
-        description: input.description,
-    }
-}
-
-/// The canonical questions of a request, or why they cannot be shown.
-fn parse_input(
-    dialect: Dialect,
-    input: Option<Input>,
-    timeout_ms: Option<u64>,
-) -> Result<askbus_domain::AskInput, InvalidQuestion> {
-    match input {
-        Some(Input::ArgumentsJson(text)) => match serde_json::from_str(&text) {
-            Ok(arguments) => parse_arguments(dialect, &arguments),
-            Err(error) => Err(InvalidQuestion::unreadable("arguments", error)),
-        },
-        Some(Input::Questions(QuestionInputs { questions })) => {
-            let list = questions.into_iter().map(|q| QuestionInput {
-                header: q.header,
-                question: q.question,
-                multi_select: q.multi_select,
-                options: q.options.into_iter().map(choice).collect(),
-                recommended: q.recommended,
-                explanation: q.explanation,
-                min_select: q.min_select,
-                max_select: q.max_select,
-            });
-            parse_structured(dialect, list.collect(), timeout_ms)
-        }
-        None => Err(InvalidQuestion::unreadable("questions", "missing")),
     }
 }
 
@@ -134,53 +94,8 @@ impl ClarifyService for Clarifications {
         let credential = caller::asker(&request)?;
         let trace = caller::trace(&request);
         let body = request.into_inner();
-        let dialect = Dialect::parse(&body.dialect)
-            .ok_or_else(|| invalid("dialect is ask, studio or interaction"))?;
-        let profile = caller::profile(&credential, &body.profile)?;
-        let (context_id, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
-        let ask_id = AskId::new(or_new(&self.core, body.ask_id)).map_err(invalid)?;
-        let ask = AskCommand {
-            ask_id: ask_id.clone(),
-            clarify_id: ClarifyId::from_uuid(self.core.clock.uuid_v7()),
-            context_id,
-            profile,
-            asker_id: AskerId::new(or_new(&self.core, body.asker_id)).map_err(invalid)?,
-            asker_ttl: self.core.lease,
-            asker: body.asker.unwrap_or_default().into(),
-            dialect,
-            input: parse_input(dialect, body.input, body.timeout_ms),
-            call_limit: body.call_limit_ms.map(Millis),
-            policy: PolicyLayer::default(),
-            presence: Presence::Unknown,
-            client_turn: Some(body.client_turn).filter(|t| !t.is_empty()),
-            parent: convert::parent(body.parent).map_err(invalid)?,
-        };
-        let command = Command::Ask(Box::new(ask));
-        let session = self.core.run(key.clone(), command, trace).await;
-        let session = session.map_err(WireError::from)?;
-        let asked = session
-            .clarifications()
-            .find(|c| c.ask_id == ask_id)
-            .ok_or_else(|| WireError::new(ErrorCode::Internal, "the question was not kept"))?;
-        let run_id = session
-            .latest_turn()
-            .map(|(t, _)| t.run_id.to_string())
-            .unwrap_or_default();
-        tracing::info!(tenant = %key.0, session = %key.1, clarify = %asked.id, "asked");
-        Ok(Response::new(AskResponse {
-            clarify_id: asked.id.to_string(),
-            session_id: key.1.to_string(),
-            run_id,
-            deadline_ms: asked
-                .clock
-                .deadline
-                .map(askbus_domain::Timestamp::unix_millis),
-            cap_ms: asked.clock.cap.unix_millis(),
-            requested_at_ms: asked.requested_at.unix_millis(),
-            outcome: asked.outcome.as_deref().map(Into::into),
-            adjusted: asked.adjusted.as_ref().map(Into::into),
-            reattached: asked.ask_id != ask_id,
-        }))
+        let asked = ask::ask(&self.core, &credential, trace, body).await?;
+        Ok(Response::new(asked))
     }
 
     type AttachStream = ReceiverStream<AttachItem>;
