@@ -53,9 +53,10 @@ pub fn deferred_text(questions: &Questions, language: Language) -> String {
     };
     let several = questions.len() > 1;
     let options = questions.iter().any(|q| !q.options.is_empty());
-    let mut text = String::from(match several {
-        true => words.intro_many,
-        false => words.intro_one,
+    let mut text = String::from(if several {
+        words.intro_many
+    } else {
+        words.intro_one
     });
     for (index, question) in questions.iter().enumerate() {
         text.push_str("\n\n");

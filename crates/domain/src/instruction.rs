@@ -38,17 +38,17 @@ pub fn instruction(turn: &Turn, language: Language, dialect: Dialect) -> String 
     text
 }
 
-/// The tool that asks, and the server that shows it.
-const fn tool_of(dialect: Dialect) -> (&'static str, &'static str) {
+/// The tool that asks, the server that shows it, and a word that finds it.
+const fn tool_of(dialect: Dialect) -> (&'static str, &'static str, &'static str) {
     match dialect {
-        Dialect::Studio => ("ekko_studio_clarify", "ekko-studio-interaction"),
-        Dialect::Ask => ("ask_user", "askbus"),
-        Dialect::Interaction => ("clarify", "askbus"),
+        Dialect::Studio => ("ekko_studio_clarify", "ekko-studio-interaction", "clarify"),
+        Dialect::Ask => ("ask_user", "askbus", "ask_user"),
+        Dialect::Interaction => ("clarify", "askbus", "clarify"),
     }
 }
 
 fn english(dialect: Dialect) -> String {
-    let (tool, server) = tool_of(dialect);
+    let (tool, server, searched) = tool_of(dialect);
     let context = match dialect {
         Dialect::Studio => {
             " Pass the context_id above; only the newest one is valid, whatever earlier inputs say."
@@ -67,7 +67,7 @@ fn english(dialect: Dialect) -> String {
          - Ask one short question that can be understood by itself; offer choices where they help. \
          The person may always answer in their own words.\n\
          - It takes the place of any question in the terminal: nobody reads or types there.\n\
-         - If tools are loaded on demand and you do not see it, search for `{server}` or `clarify`.\n\
+         - If tools are loaded on demand and you do not see it, search for `{server}` or `{searched}`.\n\
          - A timeout, a dismissal or a cancellation is not approval. Leave undone what depends on the \
          answer, and say so.\n\
          - Do not call it from a delegated sub-agent or from work in the background."
@@ -75,7 +75,7 @@ fn english(dialect: Dialect) -> String {
 }
 
 fn chinese(dialect: Dialect) -> String {
-    let (tool, server) = tool_of(dialect);
+    let (tool, server, searched) = tool_of(dialect);
     let context = match dialect {
         Dialect::Studio => {
             "调用时传入上面的 context_id；无论之前的输入写了什么，只有最新的一个有效。"
@@ -93,7 +93,7 @@ fn chinese(dialect: Dialect) -> String {
          （MCP 服务器 `{server}`）并等待结果。{plan}{context}\n\
          - 每次只问一个简短、单独看也能明白的问题；有帮助时给出选项。对方随时可以用自己的话回答。\n\
          - 它代替终端里的任何提问：终端无人查看，也无人输入。\n\
-         - 如果工具是按需加载的而你没有看到它，请搜索 `{server}` 或 `clarify`。\n\
+         - 如果工具是按需加载的而你没有看到它，请搜索 `{server}` 或 `{searched}`。\n\
          - 超时、拒绝回答或取消都不是同意。依赖该答案的事情不要做，并在回复中说明。\n\
          - 不要在委派的子代理或后台任务中调用它。"
     )

@@ -52,7 +52,7 @@ pub fn result_text(
     }
     match &circumstances.deferred_text {
         Some(message) if outcome.reason == Reason::Deferred => {
-            let _ = write!(text, "\n\n{message}");
+            let _ = write!(text, "\n\nUse this text, word by word:\n\n{message}");
         }
         _ => {
             for question in questions {
@@ -137,11 +137,11 @@ const fn headline(outcome: &Outcome) -> &'static str {
              each of them in your final message."
         }
         Reason::Deferred if outcome.timed_out => {
-            "Nobody answered in time. Nothing has been decided. Make the following your final message \
+            "Nobody answered in time. Nothing has been decided. Make the question your final message \
              and end the turn."
         }
         Reason::Deferred => {
-            "Nobody can be reached now. Nothing has been decided. Make the following your final \
+            "Nobody can be reached now. Nothing has been decided. Make the question your final \
              message and end the turn."
         }
         Reason::Off if outcome.blocked => {
@@ -165,17 +165,19 @@ fn write_clock(text: &mut String, outcome: &Outcome, circumstances: &Circumstanc
         let _ = write!(text, "\n\n{}", adjusted_text(adjusted));
     }
     match circumstances.waited {
+        // Said already.
+        _ if circumstances.adjusted.is_some() => {}
         Some(waited) if waited >= HARD_CAP => text.push_str(
             "\n\nIt waited for 14 days. No question waits longer, also without a deadline.",
         ),
-        Some(waited) if circumstances.adjusted.is_none() => {
+        Some(waited) => {
             let _ = write!(
                 text,
                 "\n\nIt waited for {}. Its call or its turn could not wait longer.",
                 span(waited)
             );
         }
-        _ => {}
+        None => {}
     }
 }
 
@@ -207,9 +209,9 @@ fn span(wait: Millis) -> String {
         (60_000, "min"),
         (1_000, "s"),
     ];
-    let fitting = UNITS
-        .into_iter()
-        .find(|(unit, _)| wait.0 >= *unit && (wait.0 % unit == 0 || wait.0 / unit >= 100));
+    let fitting = UNITS.into_iter().find(|(unit, _)| {
+        wait.0 >= *unit && (wait.0.is_multiple_of(*unit) || wait.0 / unit >= 100)
+    });
     match fitting {
         Some((unit, name)) => format!("{} {name}", wait.0 / unit),
         None if wait.0 > 1_000 => format!("{}.{:03} s", wait.0 / 1_000, wait.0 % 1_000),

@@ -2,7 +2,9 @@
 
 use super::shape::first_of;
 use super::{AskInput, Parsed, TimeoutChoice, invalid};
-use crate::{Addressee, GroupId, Language, Millis, OnTimeout, PersonId, WhenAbsent};
+use crate::{
+    Addressee, GroupId, InvalidQuestion, Language, Millis, OnTimeout, PersonId, WhenAbsent,
+};
 use serde_json::{Map, Value};
 
 /// The longest wish that every reader of JSON keeps exactly; far beyond what any clock grants.
@@ -113,13 +115,10 @@ fn word_of<T>(
         Some(Value::String(text)) => text.trim().to_ascii_lowercase(),
         Some(_) => String::new(),
     };
-    match parse(&word) {
-        Some(word) => Ok(Some(word)),
-        None => {
-            let words: Vec<&str> = words.collect();
-            invalid(field, format!("must be one of {}", words.join(", ")))
-        }
-    }
+    parse(&word).map(Some).ok_or_else(|| {
+        let words: Vec<&str> = words.collect();
+        InvalidQuestion::new(field, format!("must be one of {}", words.join(", ")))
+    })
 }
 
 /// Seconds; zero shows the countdown at once.
