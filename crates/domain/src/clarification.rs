@@ -236,16 +236,19 @@ pub struct LateNote {
     pub person: PersonId,
     /// Its id.
     pub answer_id: AnswerId,
-    /// Where it went, if it was sent on.
+    /// Where it went by itself; none when it waits for its author to send it on.
     pub goes_on: Option<GoesOn>,
+    /// Where it went when its author sent it on.
+    pub passed_on: Option<GoesOn>,
     /// What would ride on; none when it says nothing.
     pub message: Option<Arc<LateMessage>>,
 }
 
 impl LateNote {
-    /// Whether it reaches the agent, or did.
-    pub fn is_on_its_way(&self) -> bool {
-        self.goes_on.is_some_and(GoesOn::is_on_its_way)
+    /// How it reaches the agent, or did; none when it does not.
+    pub fn way(&self) -> Option<GoesOn> {
+        let ways = [self.passed_on, self.goes_on];
+        ways.into_iter().flatten().find(|w| w.is_on_its_way())
     }
 }
 
@@ -354,6 +357,7 @@ impl Clarification {
                 person: late.response.actor.person.clone(),
                 answer_id: late.response.answer_id.clone(),
                 goes_on: *goes_on,
+                passed_on: None,
                 message: LateMessage::of(self.id, asked, late).map(Arc::new),
             }),
             Event::PassedOn {
@@ -363,7 +367,7 @@ impl Clarification {
                 let sent =
                     |n: &&mut LateNote| n.person == *author && n.answer_id == message.answer_id;
                 if let Some(note) = self.late.iter_mut().find(sent) {
-                    note.goes_on = Some(*goes_on);
+                    note.passed_on = Some(*goes_on);
                 }
             }
             _ => {}

@@ -144,7 +144,7 @@ fn only_the_studio_dialect_takes_one_question_a_session() {
             Command::Ask(Box::new(ask(
                 n as u128,
                 dialect,
-                &json!({"question": "Go on?"}),
+                &json!({"question": format!("Go on with {n}?")}),
             )))
         };
         for n in 0..limit {

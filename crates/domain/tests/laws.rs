@@ -179,16 +179,16 @@ proptest! {
                 prop_assert_eq!(&verdict(&now, &answer.response), &told);
                 let outcome = then.outcome.clone().unwrap();
                 let late = scene.events.iter().find_map(|e| match e {
-                    Event::Late { late, .. } => Some(late),
+                    Event::Late { late, goes_on, .. } => Some((late, *goes_on)),
                     _ => None,
                 });
                 match (late, outcome.decided_by()) {
-                    (Some(late), decided_by) => {
+                    (Some((late, goes_on)), decided_by) => {
                         prop_assert_eq!(&late.response, &answer.response);
                         prop_assert_eq!(late.stored_at, answer.stored_at);
                         prop_assert_eq!(told, Some(match decided_by {
                             DecidedBy::Person => Verdict::Conflict(outcome),
-                            DecidedBy::Policy | DecidedBy::System => late_verdict(outcome),
+                            DecidedBy::Policy | DecidedBy::System => late_verdict(outcome, goes_on),
                         }));
                     }
                     (None, _) if !scene.events.is_empty() => {

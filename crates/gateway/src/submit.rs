@@ -294,7 +294,7 @@ async fn read_verdict(
             actor, answer_id, ..
         } => {
             let note = now.clarification.late_note(&actor.person, answer_id);
-            match note.and_then(|n| n.goes_on) {
+            match note.and_then(askbus_domain::LateNote::way) {
                 Some(goes_on) => Judged::Reply(InboxReply::PassedOn { goes_on }),
                 None => Judged::Unjudged,
             }

@@ -175,7 +175,7 @@ pub fn check_authors_were_told_the_truth(history: &History<'_>) -> Vec<String> {
             | InboxReply::Late { outcome: told, .. } => outcome == Some(told.as_ref()),
             InboxReply::Held => question.held_by.is_some(),
             InboxReply::PassedOn { goes_on } => {
-                question.late.iter().any(|n| n.goes_on == Some(*goes_on))
+                question.late.iter().any(|n| n.way() == Some(*goes_on))
             }
             InboxReply::Refused { .. } => own,
         };

@@ -4,7 +4,7 @@ use super::{by_clock, fitting, resolved, riding};
 use crate::late::asked_text;
 use crate::{
     Actor, Answer, AnswerId, Clarification, Command, DecidedBy, Event, GoesOn, InvalidAnswer,
-    LateAnswer, LateMessage, MAX_LATE, Outcome, PersonId, Rejection, Rights, Session, Timestamp,
+    LateAnswer, LateMessage, LateNote, MAX_LATE, Outcome, PersonId, Rejection, Rights, Session, Timestamp,
     TurnEnd, Verdict,
 };
 
@@ -147,7 +147,7 @@ fn decide_pass_on(
         return Err(InvalidAnswer::NothingToPassOn.into());
     };
     let goes_on = route(state);
-    if note.is_on_its_way() || !goes_on.is_on_its_way() {
+    if note.way().is_some() || !goes_on.is_on_its_way() {
         return Ok(Vec::new());
     }
     fitting(vec![Event::PassedOn {
@@ -164,9 +164,7 @@ pub fn pass_on_verdict(
     answer_id: &AnswerId,
     person: &PersonId,
 ) -> Verdict {
-    let sent = clarification
-        .late_note(person, answer_id)
-        .filter(|note| note.is_on_its_way())
-        .and_then(|note| note.goes_on);
+    let note = clarification.late_note(person, answer_id);
+    let sent = note.and_then(LateNote::way);
     Verdict::PassedOn(sent.unwrap_or_else(|| route(state)))
 }

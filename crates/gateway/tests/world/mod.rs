@@ -454,7 +454,7 @@ async fn judge_one(bus: &Bus, tenant: &TenantId, delivery: Delivery) {
         } => {
             let note = clarification.late_note(&actor.person, answer_id);
             InboxReply::PassedOn {
-                goes_on: note.and_then(|n| n.goes_on).unwrap(),
+                goes_on: note.and_then(askbus_domain::LateNote::way).unwrap(),
             }
         }
     };
