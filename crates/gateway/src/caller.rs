@@ -3,9 +3,10 @@
 use crate::feed::Viewer;
 use crate::gateway::Gateway;
 use crate::reply::Refusal;
-use askbus_credential::{Credential, CredentialError};
-use askbus_domain::TenantId;
+use askbus_credential::{Credential, CredentialError, Role};
+use askbus_domain::{GroupId, Rights, SessionId, TenantId};
 use askbus_wire::error::ErrorCode;
+use askbus_wire::messages::PersonPresent;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -117,6 +118,33 @@ impl Person {
 
     pub(crate) fn tenant(&self) -> &TenantId {
         &self.0.credential.tenant
+    }
+
+    /// What their credential allows beside their name.
+    pub(crate) fn rights(&self) -> Rights {
+        let credential = &self.0.credential;
+        Rights {
+            // What is no name of a group names none.
+            groups: credential
+                .groups
+                .iter()
+                .filter_map(|g| GroupId::new(g).ok())
+                .collect(),
+            operator: credential.role == Role::Operator,
+        }
+    }
+
+    /// The person as others hear of them while they look at one session or at all.
+    pub(crate) fn present(&self, session: Option<SessionId>) -> PersonPresent {
+        let credential = &self.0.credential;
+        PersonPresent {
+            tenant: credential.tenant.clone(),
+            person: credential.subject.clone(),
+            profiles: credential.profiles.clone(),
+            rights: self.rights(),
+            session,
+            ago_ms: 0,
+        }
     }
 }
 

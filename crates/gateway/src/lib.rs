@@ -18,6 +18,7 @@ mod options;
 mod pace;
 mod params;
 mod passthrough;
+mod people;
 mod presence;
 mod projection;
 mod reply;
@@ -27,6 +28,7 @@ mod socket;
 mod studio;
 mod submit;
 mod trace;
+mod turns;
 mod view;
 
 pub use gateway::{Handle, start};

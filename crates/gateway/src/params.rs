@@ -34,3 +34,15 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
         path.map(|Path(id)| Self(id)).map_err(unknown)
     }
 }
+
+/// The context in a path; what cannot be read is as unknown as any other (E6).
+pub(crate) struct Context(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Context {
+    type Rejection = Refusal;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let unknown = |_| Refusal(WireError::from(Rejection::ContextExpired));
+        path.map(|Path(context)| Self(context)).map_err(unknown)
+    }
+}

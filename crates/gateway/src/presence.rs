@@ -1,11 +1,11 @@
-//! Who is there: people with an open socket, told to others by heartbeat, and askers, heard of by
-//! theirs.
+//! Who is there: people, told to others by heartbeat, and askers, heard of by theirs.
 
 use crate::askers::{Asker, Askers};
+use crate::caller::Person;
 use crate::gateway::Gateway;
-use askbus_domain::{Clarification, SCHEMA, TenantId, Timestamp};
-use askbus_wire::messages::{Heartbeat, Lease};
-use std::collections::HashMap;
+use crate::people::People;
+use askbus_domain::{Clarification, SCHEMA, SessionId, TenantId, Timestamp};
+use askbus_wire::messages::{Heartbeat, PersonPresent};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,20 +13,22 @@ use std::time::{Duration, Instant};
 /// How often an instance says that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const SERVICE: &str = "gateway";
+/// People named in one heartbeat at most; more go into further ones.
+const PEOPLE_PER_HEARTBEAT: usize = 200;
 /// When this process has not heard itself for this long it hears nobody.
 const SILENCE: Duration = HEARTBEAT.saturating_mul(2);
 
 /// People and askers.
 pub(crate) struct Presence {
-    sockets: Mutex<HashMap<TenantId, usize>>,
+    people: People,
     next_socket: AtomicU64,
     askers: Mutex<Askers>,
 }
 
-/// One open socket of a tenant.
+/// One open socket of a person.
 pub(crate) struct Seat {
     gateway: Arc<Gateway>,
-    tenant: TenantId,
+    who: Option<PersonPresent>,
     /// Tells sockets of this process apart.
     pub number: u64,
 }
@@ -34,19 +36,16 @@ pub(crate) struct Seat {
 impl Presence {
     pub(crate) fn new() -> Self {
         Self {
-            sockets: Mutex::default(),
+            people: People::default(),
             next_socket: AtomicU64::new(1),
             askers: Mutex::default(),
         }
     }
 
-    fn present(&self) -> Vec<Lease> {
-        let sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
-        let lease = |t: &TenantId| Lease {
-            tenant: t.to_string(),
-            name: "*".to_owned(),
-        };
-        sockets.keys().map(lease).collect()
+    /// A person looked at what waits, once; of one session or of all.
+    pub(crate) fn looked(&self, person: &Person, session: Option<&SessionId>) {
+        let who = person.present(session.cloned());
+        self.people.look(&who, Instant::now());
     }
 
     fn askers(&self) -> std::sync::MutexGuard<'_, Askers> {
@@ -60,35 +59,31 @@ impl Presence {
 }
 
 impl Seat {
-    /// Counts a socket for as long as the seat lives.
-    pub(crate) fn sit(gateway: &Arc<Gateway>, tenant: &TenantId) -> Self {
-        let presence = &gateway.presence;
-        let mut sockets = presence
-            .sockets
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *sockets.entry(tenant.clone()).or_default() += 1;
-        let number = presence.next_socket.fetch_add(1, Ordering::Relaxed);
+    /// Counts a socket for as long as the seat lives. One that shows a session only counts for
+    /// that one.
+    pub(crate) fn sit(gateway: &Arc<Gateway>, person: &Person, session: Option<&str>) -> Self {
+        let who = match session {
+            None | Some("") => Some(person.present(None)),
+            // Under a name that is none nothing is ever shown.
+            Some(name) => SessionId::new(name)
+                .ok()
+                .map(|session| person.present(Some(session))),
+        };
+        if let Some(who) = &who {
+            gateway.presence.people.enter(who, Instant::now());
+        }
         Self {
+            number: gateway.presence.next_socket.fetch_add(1, Ordering::Relaxed),
             gateway: Arc::clone(gateway),
-            tenant: tenant.clone(),
-            number,
+            who,
         }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let presence = &self.gateway.presence;
-        let mut sockets = presence
-            .sockets
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = sockets.get_mut(&self.tenant) {
-            *count -= 1;
-            if *count == 0 {
-                sockets.remove(&self.tenant);
-            }
+        if let Some(who) = &self.who {
+            self.gateway.presence.people.leave(who, Instant::now());
         }
     }
 }
@@ -136,18 +131,34 @@ pub(crate) async fn run(gateway: Arc<Gateway>) {
                 }
                 let changed = gateway.presence.askers().sweep(now);
                 gateway.feed.askers_changed(&changed);
-                let heartbeat = Heartbeat {
-                    service: SERVICE.to_owned(),
-                    instance: gateway.instance.clone(),
-                    version: gateway.version.clone(),
-                    schema: SCHEMA,
-                    present: gateway.presence.present(),
-                    ..Heartbeat::default()
-                };
-                if let Err(error) = gateway.bus.alive.publish(&heartbeat).await {
-                    tracing::debug!(%error, "the heartbeat was not sent");
-                }
+                publish(&gateway, gateway.presence.people.all(now)).await;
             }
+            () = gateway.presence.people.changed() => {
+                publish(&gateway, gateway.presence.people.news(Instant::now())).await;
+            }
+        }
+    }
+}
+
+/// Says that this instance is alive and that these people are or were there.
+async fn publish(gateway: &Gateway, mut people: Vec<PersonPresent>) {
+    let parts = people.len().div_ceil(PEOPLE_PER_HEARTBEAT).max(1);
+    let parts = u32::try_from(parts).unwrap_or(u32::MAX);
+    for part in 0..parts {
+        let rest = people.split_off(people.len().min(PEOPLE_PER_HEARTBEAT));
+        let heartbeat = Heartbeat {
+            service: SERVICE.to_owned(),
+            instance: gateway.instance.clone(),
+            version: gateway.version.clone(),
+            schema: SCHEMA,
+            present: gateway.presence.people.tenants(),
+            people: std::mem::replace(&mut people, rest),
+            part,
+            parts,
+            ..Heartbeat::default()
+        };
+        if let Err(error) = gateway.bus.alive.publish(&heartbeat).await {
+            tracing::debug!(%error, "the heartbeat was not sent");
         }
     }
 }

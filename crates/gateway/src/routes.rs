@@ -7,7 +7,7 @@ use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, Sent, explain};
 use crate::trace::Trace;
-use crate::{assets, lookup, sign_in, socket, studio, view};
+use crate::{assets, lookup, sign_in, socket, studio, turns, view};
 use askbus_domain::{Actor, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
@@ -44,6 +44,10 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/clarify/waiting", get(waiting))
         .route("/api/clarify/health", get(health))
         .route("/api/studio/clarifications/request", post(studio::request))
+        .route("/api/turns/begin", post(turns::begin))
+        .route("/api/turns/{context_id}/hold", post(turns::hold))
+        .route("/api/turns/{context_id}/end", post(turns::end))
+        .route("/api/turns/{context_id}/tool-use", post(turns::tool_use))
         .route("/ws", get(socket::open))
         .fallback(async || Refusal::new(ErrorCode::NotFound, "there is no such route here"))
         .method_not_allowed_fallback(async || {
@@ -82,7 +86,13 @@ async fn list(
         |card: &crate::projection::Card| session.as_ref().is_none_or(|s| card.session == *s);
     let limit = limit.clamp(1, MAX_LIMIT);
     let (seq, cards) = match query.status.as_deref() {
-        None | Some("" | "pending") => gateway.feed.pending(&viewer, wanted, limit),
+        None | Some("" | "pending") => {
+            // Whoever polls is there (D9); a script without a credential is nobody.
+            if let Ok(person) = &person {
+                gateway.presence.looked(person, session.as_ref());
+            }
+            gateway.feed.pending(&viewer, wanted, limit)
+        }
         Some("settled") => {
             // What people said is not for every script of the machine (D14).
             person?;

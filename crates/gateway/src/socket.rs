@@ -135,7 +135,7 @@ impl Socket {
     ) {
         let (sink, mut stream) = socket.split();
         let mut this = Self {
-            seat: Seat::sit(&gateway, person.tenant()),
+            seat: Seat::sit(&gateway, &person, query.session.as_deref()),
             gateway,
             person,
             trace,

@@ -208,7 +208,9 @@ impl Call {
 }
 
 /// A call's answer, or an error in our words; session-binding gets ten seconds.
-async fn within<T>(call: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, WireError> {
+pub(crate) async fn within<T>(
+    call: impl Future<Output = Result<T, tonic::Status>>,
+) -> Result<T, WireError> {
     match tokio::time::timeout(CALL_TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(status)) => {
