@@ -5,7 +5,7 @@ use crate::commands::Work;
 use crate::projection::{Key, LeaseKey};
 use crate::service::Core;
 use askbus_domain::{Command, Millis, SCHEMA};
-use askbus_wire::messages::{Heartbeat, Lease};
+use askbus_wire::messages::{Heartbeat, Kept, Lease};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,6 +28,8 @@ pub(crate) struct Leases {
     /// Since when this process has heard heartbeats without interruption, its own included, and
     /// when it heard its own last. A process that hears nobody knows nothing about who is gone.
     hearing: Mutex<Option<(Instant, Instant)>>,
+    /// Kept through this process until a moment, without anybody holding on to it.
+    kept: Mutex<BTreeMap<LeaseKey, Instant>>,
     /// What is being settled, for which sessions.
     settling: Mutex<BTreeSet<(LeaseKey, Key)>>,
     changed: Notify,
@@ -65,6 +67,7 @@ impl Leases {
             local: Mutex::default(),
             seen: Mutex::default(),
             hearing: Mutex::default(),
+            kept: Mutex::default(),
             settling: Mutex::default(),
             changed: Notify::new(),
         }
@@ -85,6 +88,17 @@ impl Leases {
             core: Arc::clone(core),
             key,
         }
+    }
+
+    /// Notes a sign of life that the other replicas are to hear of: the name stands in the heartbeat
+    /// that goes out at once and in those of the next `time`.
+    pub(crate) fn keep(&self, key: LeaseKey, time: Duration) {
+        self.see(key.clone());
+        let until = Instant::now() + time;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(key, until);
+        drop(kept);
+        self.changed.notify_one();
     }
 
     /// Notes a sign of life.
@@ -112,7 +126,7 @@ impl Leases {
 
     /// Between which moments everybody was heard without interruption; none when that has ended at
     /// `now`.
-    fn hearing(&self, now: Instant, silence: Duration) -> Option<(Instant, Instant)> {
+    pub(crate) fn hearing(&self, now: Instant, silence: Duration) -> Option<(Instant, Instant)> {
         let hearing = *self.hearing.lock().unwrap_or_else(PoisonError::into_inner);
         hearing.filter(|(_, last)| now.duration_since(*last) <= silence)
     }
@@ -156,48 +170,41 @@ impl Leases {
     fn heard(&self, heartbeat: &Heartbeat) {
         let now = Instant::now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        for lease in &heartbeat.leases {
-            if let Some(key) = parse(lease) {
-                seen.insert(key, now);
-            }
+        for key in heartbeat.leases.iter().filter_map(read) {
+            seen.insert(key, now);
         }
     }
 
-    fn names(&self) -> Vec<Lease> {
+    fn names(&self, now: Instant) -> Vec<Lease> {
         let local = self.local.lock().unwrap_or_else(PoisonError::into_inner);
-        local.keys().map(write).collect()
+        let mut keys: BTreeSet<LeaseKey> = local.keys().cloned().collect();
+        drop(local);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|_, until| *until > now);
+        keys.extend(kept.keys().cloned());
+        keys.iter().map(write).collect()
     }
 }
 
-/// Askers and holders share one list in the heartbeat, told apart by a prefix.
 fn write(key: &LeaseKey) -> Lease {
     match key {
-        LeaseKey::Asker(tenant, asker) => Lease {
-            tenant: tenant.to_string(),
-            name: format!("asker:{asker}"),
-        },
-        LeaseKey::Holder(tenant, name) => Lease {
-            tenant: tenant.to_string(),
-            name: format!("turn:{name}"),
-        },
+        LeaseKey::Asker(tenant, asker) => Lease::asker(tenant, asker),
+        LeaseKey::Holder(tenant, name) => Lease::turn(tenant, name),
     }
 }
 
-fn parse(lease: &Lease) -> Option<LeaseKey> {
-    use askbus_domain::{AskerId, LeaseName, TenantId};
-    let tenant = TenantId::new(&lease.tenant).ok()?;
-    match lease.name.split_once(':')? {
-        ("asker", name) => Some(LeaseKey::Asker(tenant, AskerId::new(name).ok()?)),
-        ("turn", name) => Some(LeaseKey::Holder(tenant, LeaseName::new(name).ok()?)),
-        _ => None,
-    }
+fn read(lease: &Lease) -> Option<LeaseKey> {
+    Some(match lease.kept()? {
+        Kept::Asker(tenant, asker) => LeaseKey::Asker(tenant, asker),
+        Kept::Turn(tenant, name) => LeaseKey::Holder(tenant, name),
+    })
 }
 
 impl Core {
     /// After a longer silence this process knows nothing about who is gone: the bus was away, or the
     /// process itself was stopped. A silence that goes unnoticed and another instance's pause between
     /// two heartbeats together stay below the shortest lease, which is three heartbeats.
-    fn silence(&self) -> Duration {
+    pub(crate) fn silence(&self) -> Duration {
         self.heartbeat * 3 / 2
     }
 }
@@ -213,7 +220,7 @@ pub(crate) async fn publish(core: Arc<Core>, stop: CancellationToken) {
             _ = pace.tick() => {}
             () = core.leases.changed.notified() => {}
         }
-        let mut names = core.leases.names();
+        let mut names = core.leases.names(Instant::now());
         let parts = names.len().div_ceil(NAMES_PER_HEARTBEAT).max(1);
         let mut part = 0;
         loop {
@@ -268,6 +275,7 @@ pub(crate) async fn watch(core: Arc<Core>, stop: CancellationToken) {
                 heartbeat = heartbeats.recv() => {
                     let Some(heartbeat) = heartbeat else { continue 'listen };
                     core.leases.heard(&heartbeat);
+                    core.presence.hear(&heartbeat, Instant::now());
                     if heartbeat.instance == core.instance {
                         core.leases.heard_oneself(Instant::now(), core.silence());
                     }
@@ -287,6 +295,7 @@ fn settle_gone(core: &Arc<Core>, settling: &TaskTracker, slots: &Arc<Semaphore>,
         core.leases.stop_hearing();
         return;
     }
+    core.presence.sweep(now);
     let in_use = core.projection.leases();
     core.leases.mind(&in_use, now);
     for (lease, ttl, sessions) in in_use {

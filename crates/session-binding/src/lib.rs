@@ -11,6 +11,7 @@ mod inbox;
 mod leases;
 mod options;
 mod past;
+mod presence;
 mod projection;
 mod service;
 mod stats;

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use askbus_credential::Verifier;
-use askbus_domain::Millis;
+use askbus_domain::{Millis, PolicyTable};
 use askbus_ledger::{Bus, LedgerError};
 use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
@@ -40,6 +40,8 @@ pub struct Options {
     pub lease: Millis,
     /// How often it says that it is alive; a third of the lease at most.
     pub heartbeat: Duration,
+    /// What the operator set for people who do not answer or are not there.
+    pub policy: PolicyTable,
 }
 
 impl Options {

@@ -5,11 +5,12 @@ use crate::clock::Clock;
 use crate::commands::{self, Commands};
 use crate::deadlines::{self, Deadlines};
 use crate::leases::{self, Leases};
+use crate::presence::People;
 use crate::projection::Projection;
 use crate::stats::Stats;
 use crate::{Options, StartError, grpc, inbox};
 use askbus_credential::Verifier;
-use askbus_domain::Millis;
+use askbus_domain::{Millis, PolicyTable};
 use askbus_ledger::{Bus, LedgerError};
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
@@ -31,10 +32,12 @@ pub(crate) struct Core {
     pub instance: String,
     pub lease: Millis,
     pub heartbeat: Duration,
+    pub policy: PolicyTable,
     pub projection: Projection,
     pub deadlines: Deadlines,
     pub attachments: Attachments,
     pub leases: Leases,
+    pub presence: People,
     pub stats: Stats,
     /// Cancelled when the process is told to stop.
     pub shutdown: CancellationToken,
@@ -93,10 +96,12 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         instance: options.instance,
         lease: options.lease,
         heartbeat: options.heartbeat,
+        policy: options.policy,
         projection: Projection::new(),
         deadlines: Deadlines::default(),
         attachments: Attachments::default(),
         leases: Leases::new(),
+        presence: People::new(),
         stats: Stats::default(),
         shutdown: shutdown.clone(),
         tasks: TaskTracker::new(),

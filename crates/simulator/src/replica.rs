@@ -5,6 +5,7 @@ use crate::faulty::{self, Line, Switch};
 use crate::network;
 use crate::random::Random;
 use crate::world::{LEASE, World, keys};
+use askbus_domain::PolicyTable;
 use askbus_session_binding::{Clock, Listen, Options, StartError, start};
 use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
@@ -73,6 +74,7 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
         instance: format!("r{}-{life}", nature.index),
         lease: LEASE,
         heartbeat: Options::heartbeat_for(LEASE),
+        policy: PolicyTable::default(),
     };
     let started = tokio::select! {
         biased;

@@ -1,19 +1,19 @@
 //! `TurnService`.
 
-use crate::grpc::caller;
+use crate::grpc::{begin, caller};
 use crate::leases::Leases;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
 use askbus_domain::{
-    BeginCommand, BeginId, Command, ContextId, Holder, LeaseName, Millis, ProfileId, Rejection,
-    RunId, SessionId, TenantId, TurnEnd,
+    BeginCommand, BeginId, Command, ContextId, Holder, LeaseName, Millis, ProfileId, Reason,
+    Rejection, RunId, Session, SessionId, TenantId, Turn, TurnEnd, deferred_text,
 };
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto::begin_turn_request::Life;
 use askbus_wire::proto::turn_service_server::TurnService;
 use askbus_wire::proto::{
-    BeginTurnRequest, BeginTurnResponse, EndTurnRequest, EndTurnResponse, HoldTurnRequest,
-    HoldTurnResponse, KeepTurnRequest, KeepTurnResponse, ReportToolUseRequest,
+    BeginTurnRequest, BeginTurnResponse, DeferredQuestion, EndTurnRequest, EndTurnResponse,
+    HoldTurnRequest, HoldTurnResponse, KeepTurnRequest, KeepTurnResponse, ReportToolUseRequest,
     ReportToolUseResponse,
 };
 use std::fmt::Display;
@@ -28,6 +28,8 @@ use tonic::{Request, Response, Status};
 const STREAM_HEARTBEAT: Duration = Duration::from_secs(10);
 /// A lease that a host may ask for, in milliseconds.
 const LEASE_RANGE: std::ops::RangeInclusive<u64> = 1_000..=3_600_000;
+/// The name of a tool at most.
+const MAX_TOOL_CHARS: usize = 300;
 
 /// The service.
 pub(crate) struct Turns {
@@ -82,21 +84,30 @@ impl TurnService for Turns {
     ) -> Result<Response<BeginTurnResponse>, Status> {
         let credential = caller::asker(&request)?;
         let trace = caller::trace(&request);
-        let body = request.into_inner();
+        let mut body = request.into_inner();
+        let own = matches!(body.life, Some(Life::AskerId(_)));
+        let (scope, toolset) = (begin::scope(&body)?, begin::toolset(&body)?);
+        if body.session_id.is_empty() && !own {
+            // Nothing of the host's to ask in (E15): there is nothing to begin, and nothing to say.
+            return Ok(Response::new(BeginTurnResponse::default()));
+        }
         let context_id = ContextId::from_uuid(self.core.clock.uuid_v4());
         let session_id = SessionId::new(&body.session_id).map_err(invalid)?;
-        let own = matches!(body.life, Some(Life::AskerId(_)));
-        let holder = self.holder(context_id, body.life)?;
-        let begin = BeginCommand {
+        let holder = self.holder(context_id, body.life.take())?;
+        let profile = caller::profile(&credential, &body.profile)?;
+        let begin_id = or_new(&self.core, std::mem::take(&mut body.begin_id));
+        let run_id = or_new(&self.core, std::mem::take(&mut body.run_id));
+        let plain = BeginCommand {
             own,
             ..BeginCommand::new(
-                BeginId::new(or_new(&self.core, body.begin_id)).map_err(invalid)?,
+                BeginId::new(begin_id).map_err(invalid)?,
                 context_id,
-                RunId::new(or_new(&self.core, body.run_id)).map_err(invalid)?,
-                caller::profile(&credential, &body.profile)?,
+                RunId::new(run_id).map_err(invalid)?,
+                profile,
                 holder,
             )
         };
+        let begin = begin::described(plain, &mut body, scope)?;
         let key = (credential.tenant, session_id);
         let begin_id = begin.begin_id.clone();
         let session = self
@@ -110,14 +121,9 @@ impl TurnService for Turns {
             .filter(|(turn, _)| turn.begin_id == begin_id)
             .ok_or_else(|| WireError::from(Rejection::NoActiveTurn))?;
         tracing::info!(tenant = %key.0, session = %key.1, context = %turn.context_id, "turn begun");
-        Ok(Response::new(BeginTurnResponse {
-            context_id: turn.context_id.to_string(),
-            session_id: key.1.to_string(),
-            run_id: turn.run_id.to_string(),
-            instruction: String::new(),
-            capabilities: vec!["clarify".to_owned()],
-            late: Vec::new(),
-        }))
+        let session_id = key.1.to_string();
+        let response = begin::begun(&self.core, &key.0, session_id, turn, toolset);
+        Ok(Response::new(response))
     }
 
     type HoldTurnStream = ReceiverStream<Result<HoldTurnResponse, Status>>;
@@ -166,11 +172,9 @@ impl TurnService for Turns {
             profile,
             end,
         };
-        self.core
-            .run(key, command, trace)
-            .await
-            .map_err(WireError::from)?;
-        Ok(Response::new(EndTurnResponse::default()))
+        let session = self.core.run(key, command, trace).await;
+        let session = session.map_err(WireError::from)?;
+        Ok(Response::new(came_to(&session)))
     }
 
     async fn keep_turn(
@@ -181,8 +185,28 @@ impl TurnService for Turns {
         let body = request.into_inner();
         let profile = caller::profile(&credential, &body.profile)?;
         let (context, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
-        held_name(&self.core, &key, context, &profile)?;
-        Err(Status::unimplemented("KeepTurn"))
+        let (session, _) = self.core.projection.session(&key);
+        let (turn, end) = turn_of(&session, context, &profile)?;
+        let over = |end: TurnEnd| KeepTurnResponse {
+            ended: end.as_str().to_owned(),
+            lease_ms: 0,
+        };
+        Ok(Response::new(match (end, &turn.holder) {
+            (Some(end), _) => over(end),
+            (None, Holder::Lease { name, ttl }) => {
+                let lease = LeaseKey::Holder(key.0.clone(), name.clone());
+                self.core.leases.keep(lease, self.core.heartbeat * 2);
+                KeepTurnResponse {
+                    ended: String::new(),
+                    lease_ms: ttl.0,
+                }
+            }
+            // It lives until its moment, whoever keeps it.
+            (None, Holder::Until(moment)) => KeepTurnResponse {
+                ended: String::new(),
+                lease_ms: self.core.now().until(*moment).0,
+            },
+        }))
     }
 
     async fn report_tool_use(
@@ -193,6 +217,11 @@ impl TurnService for Turns {
         let trace = caller::trace(&request);
         let body = request.into_inner();
         let profile = caller::profile(&credential, &body.profile)?;
+        if body.tool.is_empty() || body.tool.chars().count() > MAX_TOOL_CHARS {
+            return Err(invalid(format!(
+                "tool is the name of a tool, 1 to {MAX_TOOL_CHARS} characters"
+            )));
+        }
         let (context_id, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
         let command = Command::ToolUse {
             context_id,
@@ -236,20 +265,44 @@ fn held_name(
     profile: &ProfileId,
 ) -> Result<Option<LeaseName>, Status> {
     let (session, _) = core.projection.session(key);
-    let rejected = |r: Rejection| Status::from(WireError::from(r));
-    let (turn, end) = session
-        .latest_turn()
-        .ok_or_else(|| rejected(Rejection::ContextExpired))?;
-    if turn.context_id != context || turn.profile != *profile {
-        return Err(rejected(Rejection::ContextExpired));
-    }
+    let (turn, end) = turn_of(&session, context, profile)?;
     if end.is_some() {
-        return Err(rejected(Rejection::NoActiveTurn));
+        return Err(WireError::from(Rejection::NoActiveTurn).into());
     }
     Ok(match &turn.holder {
         Holder::Lease { name, .. } => Some(name.clone()),
         Holder::Until(_) => None,
     })
+}
+
+/// The caller's turn and, once it is over, how it ended. Any other context is one refusal (E6).
+fn turn_of<'a>(
+    session: &'a Session,
+    context: ContextId,
+    profile: &ProfileId,
+) -> Result<(&'a Turn, Option<TurnEnd>), Status> {
+    session
+        .latest_turn()
+        .filter(|(turn, _)| turn.context_id == context && turn.profile == *profile)
+        .ok_or_else(|| WireError::from(Rejection::ContextExpired).into())
+}
+
+/// What a turn came to: its account, and the questions that become its reply.
+fn came_to(session: &Session) -> EndTurnResponse {
+    let figures = session.account().figures();
+    let deferred = session.clarifications().filter(|c| {
+        let outcome = c.outcome.as_ref();
+        outcome.is_some_and(|o| o.reason == Reason::Deferred)
+    });
+    let deferred = deferred.map(|c| DeferredQuestion {
+        clarify_id: c.id.to_string(),
+        text: deferred_text(&c.questions, c.terms.language),
+    });
+    EndTurnResponse {
+        asked: figures.asked,
+        auto: figures.auto,
+        deferred: deferred.collect(),
+    }
 }
 
 /// Says now and then that the turn is held, and at last how it ended.

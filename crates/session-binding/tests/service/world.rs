@@ -3,7 +3,7 @@
 use crate::agent::Agent;
 use askbus_credential::{Grant, Issued, Issuer, Role, Verifier};
 use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, ProfileId,
+    Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, PolicyTable, ProfileId,
     Response, Rights, SessionId, Surface, TenantId, Timestamp,
 };
 use askbus_ledger::embedded::{self, EmbeddedHandle};
@@ -73,6 +73,7 @@ pub struct Setup {
     pub listen: Listen,
     pub instance: String,
     pub clock: Clock,
+    pub policy: PolicyTable,
 }
 
 impl Default for Setup {
@@ -83,6 +84,7 @@ impl Default for Setup {
             listen: Listen::Tcp("127.0.0.1:0".parse().unwrap()),
             instance: Uuid::new_v4().to_string(),
             clock: Clock::system(),
+            policy: PolicyTable::default(),
         }
     }
 }
@@ -138,6 +140,7 @@ impl Setup {
             instance: self.instance.clone(),
             lease: self.lease,
             heartbeat: Options::heartbeat_for(self.lease),
+            policy: self.policy.clone(),
         }
     }
 }
