@@ -1,6 +1,6 @@
-//! What tests start and talk to: real processes on free loopback ports with folders of their own,
-//! and the clients of people and agents. Nothing here knows how a question is decided; it only
-//! starts, speaks, waits with a bound, and cleans up, also when the test fails.
+//! What tests, and `askbus bench`, start and talk to: real processes on free loopback ports with
+//! folders of their own, and the clients of people and agents. Nothing here knows how a question is
+//! decided; it only starts, speaks, waits with a bound, and cleans up, also when the test fails.
 
 #![allow(
     clippy::indexing_slicing,
@@ -9,6 +9,7 @@
 
 mod balancer;
 mod bound;
+#[cfg(feature = "browser")]
 mod browser;
 mod mcp_python;
 mod mcp_stdio;
@@ -24,19 +25,21 @@ mod up;
 
 pub use balancer::Balancer;
 pub use bound::{LIMIT, within};
+#[cfg(feature = "browser")]
 pub use browser::Browser;
 pub use mcp_python::McpPython;
 pub use mcp_stdio::McpStdio;
 pub use nats::NatsServer;
 pub use output::Lines;
 pub use person::{Person, Reply};
-pub use places::{Askbus, python, workspace};
+pub use places::{Askbus, folder, python, workspace};
 pub use process::{Finished, Process};
 pub use socket::Socket;
 pub use team::{Service, Team};
 pub use up::{Announcement, AskbusUp};
 
 /// The browser client's own names, for selectors.
+#[cfg(feature = "browser")]
 pub use fantoccini;
 /// The signals a test sends.
 pub use rustix::process::Signal;

@@ -3,11 +3,14 @@
 use crate::places::{folder, nats_server};
 use crate::process::Process;
 use anyhow::{Context as _, Result, anyhow};
+use rustix::process::Signal;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tokio::process::Command;
 
 /// A nats-server on a loopback port with a store of its own; gone on drop.
 pub struct NatsServer {
+    program: PathBuf,
     process: Option<Process>,
     port: u16,
     store: TempDir,
@@ -19,7 +22,16 @@ impl NatsServer {
     /// # Errors
     /// When it is not ready within the limit.
     pub async fn start() -> Result<Self> {
+        Self::start_program(&nats_server()?).await
+    }
+
+    /// Starts this program on a free port.
+    ///
+    /// # Errors
+    /// When it is not ready within the limit.
+    pub async fn start_program(program: &Path) -> Result<Self> {
         let mut server = Self {
+            program: program.to_owned(),
             process: None,
             port: 0,
             store: folder()?,
@@ -37,6 +49,7 @@ impl NatsServer {
             .local_addr()?
             .port();
         Ok(Self {
+            program: nats_server()?,
             process: None,
             port,
             store: folder()?,
@@ -54,6 +67,17 @@ impl NatsServer {
     /// When it cannot be connected to.
     pub async fn client(&self) -> Result<async_nats::Client> {
         Ok(async_nats::connect(self.url()).await?)
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// When it is not running.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let process = self.process.as_ref();
+        process
+            .ok_or_else(|| anyhow!("no nats-server runs"))?
+            .signal(signal)
     }
 
     /// Kills it at once (SIGKILL).
@@ -90,7 +114,7 @@ impl NatsServer {
     }
 
     async fn run(&mut self) -> Result<()> {
-        let mut command = Command::new(nats_server()?);
+        let mut command = Command::new(&self.program);
         let port = if self.port == 0 {
             "-1".to_owned()
         } else {

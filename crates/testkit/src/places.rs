@@ -41,7 +41,10 @@ pub fn python() -> Result<PathBuf> {
 }
 
 /// A temporary folder, removed on drop, and in any case when this process is gone.
-pub(crate) fn folder() -> Result<TempDir> {
+///
+/// # Errors
+/// When it cannot be made.
+pub fn folder() -> Result<TempDir> {
     let dir = tempfile::Builder::new().prefix("askbus-test-").tempdir()?;
     reaper::folder(dir.path());
     Ok(dir)
