@@ -140,6 +140,9 @@ pub(crate) struct SessionBindingArgs {
     pub lease_ms: Option<u64>,
 }
 
+    /// Where to show figures at /metrics, to operators [default: nowhere]
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<String>,
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
     /// Which tools to offer
@@ -168,6 +171,9 @@ pub(crate) struct McpAdapterArgs {
     pub instance: Option<String>,
 }
 
+    /// Where to show figures at /metrics, to operators [default: nowhere]
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<String>,
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
     /// The question

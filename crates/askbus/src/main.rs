@@ -20,6 +20,7 @@ mod panel;
 mod services;
 mod signals;
 mod terminal;
+mod telemetry;
 mod turn;
 mod up;
 

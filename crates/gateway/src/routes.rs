@@ -7,7 +7,7 @@ use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, Sent, explain};
 use crate::trace::Trace;
-use crate::{assets, lookup, sign_in, socket, studio, view};
+use crate::{assets, lookup, metrics, sign_in, socket, studio, view};
 use askbus_domain::{Actor, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
@@ -44,6 +44,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/clarify/waiting", get(waiting))
         .route("/api/clarify/health", get(health))
         .route("/api/studio/clarifications/request", post(studio::request))
+        .route("/metrics", get(metrics::show))
         .route("/ws", get(socket::open))
         .fallback(async || Refusal::new(ErrorCode::NotFound, "there is no such route here"))
         .method_not_allowed_fallback(async || {

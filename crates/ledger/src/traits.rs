@@ -105,6 +105,11 @@ pub trait Ledger: Send + Sync + 'static {
     }
 
     /// Whether the log is stamped by this very process, so that the offset is exact and says nothing
+    /// How often the client of the bus dropped a message because this process read too slowly.
+    fn slow_consumers(&self) -> u64 {
+        0
+    }
+
     /// against this machine's clock, however large it is.
     fn clock_is_own(&self) -> bool {
         false

@@ -6,6 +6,8 @@ mod bad_input;
 mod crash;
 mod fence;
 mod on_bus;
+mod kill_matrix;
+mod observed;
 mod outage;
 mod panel;
 mod race;

@@ -139,6 +139,10 @@ impl Ledger for JetStreamLedger {
         clock::offset_ms(&self.0)
     }
 
+    fn slow_consumers(&self) -> u64 {
+        *self.0.link.slow_consumers().borrow()
+    }
+
     async fn learn_clock(&self) -> Result<(), LedgerError> {
         clock::learn(&self.0).await
     }

@@ -8,6 +8,7 @@ use crate::leases::{Held, Leases};
 use crate::past;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
+use crate::spans;
 use askbus_credential::{Credential, Role};
 use askbus_domain::{
     AskCommand, AskId, AskerId, Clarification, ClarifyId, Command, Dialect, InvalidQuestion,
@@ -122,7 +123,7 @@ async fn find_or_404(
 impl ClarifyService for Clarifications {
     async fn ask(&self, request: Request<AskRequest>) -> Result<Response<AskResponse>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "Ask");
         let body = request.into_inner();
         let dialect = Dialect::parse(&body.dialect)
             .ok_or_else(|| invalid("dialect is ask, studio or interaction"))?;
@@ -143,7 +144,8 @@ impl ClarifyService for Clarifications {
         };
         let command = Command::Ask(Box::new(ask));
         let session = self.core.run(key.clone(), command, trace).await;
-        let session = session.map_err(WireError::from)?;
+        spans::note_session(&mut span, &key);
+        let session = caller::noted(&mut span, session)?;
         let asked = session
             .clarifications()
             .find(|c| c.ask_id == ask_id)
@@ -152,6 +154,7 @@ impl ClarifyService for Clarifications {
             .latest_turn()
             .map(|(t, _)| t.run_id.to_string())
             .unwrap_or_default();
+        spans::note_question(&mut span, asked.id);
         tracing::info!(tenant = %key.0, session = %key.1, clarify = %asked.id, "asked");
         Ok(Response::new(AskResponse {
             clarify_id: asked.id.to_string(),
@@ -244,9 +247,11 @@ impl ClarifyService for Clarifications {
         request: Request<CancelRequest>,
     ) -> Result<Response<ClarificationMessage>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "Cancel");
         let id = request.into_inner().clarify_id;
         let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
+        spans::note_session(&mut span, &key);
+        spans::note_question(&mut span, clarification.id);
         if clarification.is_pending() {
             let (session, _) = self.core.projection.session(&key);
             let profile = session.profile().cloned().ok_or_else(unknown)?;
@@ -254,10 +259,8 @@ impl ClarifyService for Clarifications {
                 clarify_id: clarification.id,
                 profile,
             };
-            self.core
-                .run(key, command, trace)
-                .await
-                .map_err(WireError::from)?;
+            let cancelled = self.core.run(key, command, trace).await;
+            caller::noted(&mut span, cancelled)?;
         }
         let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
         Ok(Response::new(convert::clarification(

@@ -4,6 +4,7 @@ use crate::grpc::caller;
 use crate::leases::Leases;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
+use crate::spans;
 use askbus_domain::{
     BeginCommand, BeginId, Command, ContextId, Holder, LeaseName, Millis, ProfileId, Rejection,
     RunId, SessionId, TenantId, TurnEnd,
@@ -80,7 +81,7 @@ impl TurnService for Turns {
         request: Request<BeginTurnRequest>,
     ) -> Result<Response<BeginTurnResponse>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "BeginTurn");
         let body = request.into_inner();
         let context_id = ContextId::from_uuid(self.core.clock.uuid_v4());
         let session_id = SessionId::new(&body.session_id).map_err(invalid)?;
@@ -98,7 +99,8 @@ impl TurnService for Turns {
             .core
             .run(key.clone(), Command::Begin(begin), trace)
             .await;
-        let session = session.map_err(WireError::from)?;
+        spans::note_session(&mut span, &key);
+        let session = caller::noted(&mut span, session)?;
         // Another caller may have begun the next turn already; its context is not this caller's.
         let (turn, _) = session
             .latest_turn()
@@ -149,7 +151,7 @@ impl TurnService for Turns {
         request: Request<EndTurnRequest>,
     ) -> Result<Response<EndTurnResponse>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "EndTurn");
         let body = request.into_inner();
         let profile = caller::profile(&credential, &body.profile)?;
         let end = TurnEnd::parse_host(&body.end)
@@ -160,10 +162,9 @@ impl TurnService for Turns {
             profile,
             end,
         };
-        self.core
-            .run(key, command, trace)
-            .await
-            .map_err(WireError::from)?;
+        spans::note_session(&mut span, &key);
+        let ended = self.core.run(key, command, trace).await;
+        caller::noted(&mut span, ended)?;
         Ok(Response::new(EndTurnResponse {}))
     }
 }
