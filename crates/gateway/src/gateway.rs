@@ -1,6 +1,8 @@
 //! Starting and stopping, and what all parts share.
 
 use crate::feed::Feed;
+use crate::listener::{self, Listener};
+use crate::metrics::Figures;
 use crate::options::{GatewayError, Options};
 use crate::pace::Pace;
 use crate::presence::Presence;
@@ -41,6 +43,7 @@ pub(crate) struct Gateway {
     pub version: String,
     pub cookie_name: String,
     pub presence: Presence,
+    pub figures: Figures,
     pub pace: Pace,
     /// A draft a second per person.
     pub draft_pace: Pace,
@@ -63,7 +66,7 @@ impl Gateway {
 /// A running gateway.
 pub struct Handle {
     address: SocketAddr,
-    gateway: Arc<Gateway>,
+    pub(crate) gateway: Arc<Gateway>,
 }
 
 impl std::fmt::Debug for Handle {
@@ -123,6 +126,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         desk: Desk::new(options.sign_in),
         bus: options.bus,
         verifier: options.verifier,
+        figures: Figures::default(),
         tenants: options.tenants,
         single_machine: options.single_machine,
         local_tenant,
@@ -143,6 +147,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         last = askbus_ledger::until_reachable(&*ledger) => last?,
     };
     let follow = Arc::clone(&gateway.feed).follow(ledger, move |t| tenants.serves(t), stop.clone());
+    gateway.feed.live();
     tasks.spawn(follow);
     tokio::select! {
         () = stop.cancelled() => return Err(GatewayError::Stopped),

@@ -7,10 +7,12 @@ use crate::commands::{self, CommandError, Work};
 use crate::past;
 use crate::projection::Key;
 use crate::service::Core;
+use crate::spans;
 use askbus_domain::{
     Answer, Clarification, ClarifyId, Command, Event, Rejection, TenantId, Verdict, verdict,
 };
 use askbus_ledger::{Delivery, LedgerError};
+use askbus_telemetry::Kind;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
 use std::collections::BTreeSet;
@@ -86,7 +88,12 @@ async fn take(core: Arc<Core>, tenant: TenantId, stop: CancellationToken) {
     tasks.wait().await;
 }
 
-async fn judge(core: &Core, delivery: Delivery) {
+async fn judge(core: &Core, mut delivery: Delivery) {
+    let mut span = spans::begin("judge", Kind::Consumer, delivery.trace.as_deref());
+    span.note("askbus.tenant", || delivery.tenant.to_string());
+    span.note("askbus.session", || delivery.session.to_string());
+    let caller = delivery.trace.take();
+    delivery.trace = span.traceparent(caller.as_deref()).map(str::to_owned);
     let settled = match read(&delivery) {
         Ok((id, message)) => match decide(core, &delivery, id, &message).await {
             Ok(verdict) => {
@@ -94,6 +101,8 @@ async fn judge(core: &Core, delivery: Delivery) {
                 delivery.reply.send(&verdict.into()).await;
                 delivery.acker.ack().await
             }
+                spans::note_question(&mut span, id);
+                span.note("askbus.verdict", || spans::verdict_word(&verdict));
             Err(CommandError::Rejected(rejection)) if rejection != Rejection::UpgradeNeeded => {
                 refuse(core, &delivery, rejection.into()).await
             }
@@ -105,6 +114,7 @@ async fn judge(core: &Core, delivery: Delivery) {
             Err(error) => {
                 tracing::warn!(tenant = %delivery.tenant, session = %delivery.session, %error,
                     "an answer could not be judged yet; it stays in the inbox");
+                span.failed("NOT_YET");
                 return;
             }
         },
