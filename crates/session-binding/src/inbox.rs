@@ -24,6 +24,9 @@ use tokio_util::task::TaskTracker;
 
 /// Messages of one tenant judged at the same time.
 const AT_ONCE: usize = 256;
+/// How soon a message that could not be judged for a passing reason is to come again: sooner than one
+/// that is never settled at all.
+const AGAIN: Duration = Duration::from_secs(1);
 /// What is kept of a message that cannot be taken, in bytes.
 const KEPT_BYTES: usize = 64 * 1024;
 
@@ -98,11 +101,11 @@ async fn judge(core: &Core, mut delivery: Delivery) {
         Ok((id, message)) => match decide(core, &delivery, id, &message).await {
             Ok(verdict) => {
                 core.stats.count_answer();
+                spans::note_question(&mut span, id);
+                span.note("askbus.verdict", || spans::verdict_word(&verdict));
                 delivery.reply.send(&verdict.into()).await;
                 delivery.acker.ack().await
             }
-                spans::note_question(&mut span, id);
-                span.note("askbus.verdict", || spans::verdict_word(&verdict));
             Err(CommandError::Rejected(rejection)) if rejection != Rejection::UpgradeNeeded => {
                 refuse(core, &delivery, rejection.into()).await
             }
@@ -110,12 +113,15 @@ async fn judge(core: &Core, mut delivery: Delivery) {
                 let error = WireError::new(ErrorCode::TooLarge, why);
                 refuse(core, &delivery, error).await
             }
-            // Not acked: it is delivered again, to a newer version where this one cannot judge.
             Err(error) => {
+                span.failed("NOT_YET");
                 tracing::warn!(tenant = %delivery.tenant, session = %delivery.session, %error,
                     "an answer could not be judged yet; it stays in the inbox");
-                span.failed("NOT_YET");
-                return;
+                // A newer version may take what this one cannot judge, when nobody else does.
+                if let CommandError::Rejected(_) = error {
+                    return;
+                }
+                delivery.acker.retry(AGAIN).await
             }
         },
         Err(error) => refuse(core, &delivery, error).await,
@@ -261,7 +267,10 @@ async fn refuse(core: &Core, delivery: &Delivery, error: WireError) -> Result<()
         .await
     {
         tracing::warn!(error = %failed, "a refused answer could not be recorded yet; it stays in the inbox");
-        return Ok(());
+        return match failed {
+            CommandError::Rejected(_) => Ok(()),
+            _ => delivery.acker.retry(AGAIN).await,
+        };
     }
     let reason = error.code.as_str().to_owned();
     delivery
