@@ -11,6 +11,7 @@ mod balancer;
 mod bound;
 #[cfg(feature = "browser")]
 mod browser;
+mod cluster;
 mod mcp_python;
 mod mcp_stdio;
 mod nats;
@@ -27,6 +28,7 @@ pub use balancer::Balancer;
 pub use bound::{LIMIT, within};
 #[cfg(feature = "browser")]
 pub use browser::Browser;
+pub use cluster::{Host, NatsCluster, Network};
 pub use mcp_python::McpPython;
 pub use mcp_stdio::McpStdio;
 pub use nats::NatsServer;
