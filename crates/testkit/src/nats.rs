@@ -14,7 +14,11 @@ pub struct NatsServer {
     process: Option<Process>,
     port: u16,
     store: TempDir,
+    configured: bool,
 }
+
+/// The file of a server's configuration, in its store.
+const CONFIGURATION: &str = "server.conf";
 
 impl NatsServer {
     /// Starts one on a free port.
@@ -30,11 +34,22 @@ impl NatsServer {
     /// # Errors
     /// When it is not ready within the limit.
     pub async fn start_program(program: &Path) -> Result<Self> {
+        Self::start_configured(program, "").await
+    }
+
+    /// Starts this program on a free port with more configuration, as a file of it would say.
+    ///
+    /// # Errors
+    /// When it is not ready within the limit.
+    pub async fn start_configured(program: &Path, configuration: &str) -> Result<Self> {
+        let store = folder()?;
+        std::fs::write(store.path().join(CONFIGURATION), configuration)?;
         let mut server = Self {
             program: program.to_owned(),
             process: None,
             port: 0,
-            store: folder()?,
+            store,
+            configured: !configuration.is_empty(),
         };
         server.run().await?;
         Ok(server)
@@ -53,6 +68,7 @@ impl NatsServer {
             process: None,
             port,
             store: folder()?,
+            configured: false,
         })
     }
 
@@ -123,6 +139,9 @@ impl NatsServer {
         command
             .args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"])
             .arg(self.store.path());
+        if self.configured {
+            command.arg("-c").arg(self.store.path().join(CONFIGURATION));
+        }
         let process = Process::spawn("nats-server", command)?;
         let mut log = process.stderr.clone();
         let listening = log
