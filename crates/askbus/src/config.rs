@@ -179,7 +179,8 @@ fn flags(cli: &Cli) -> Flags {
         | Command::History(_)
         | Command::Answer(_)
         | Command::Healthcheck(_)
-        | Command::Config(_) => {}
+        | Command::Config(_)
+        | Command::Bench(_) => {}
     }
     flags
 }
@@ -258,9 +259,9 @@ const KNOWN: &[&str] = &[
     "session",
     "context",
     "toolset",
-];
     "metrics",
     "otlp_endpoint",
+];
 
 fn describe(error: &figment::Error) -> String {
     let mut text = String::new();

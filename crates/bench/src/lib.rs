@@ -7,3 +7,5 @@
 )]
 
 pub mod deployment;
+pub mod faults;
+pub mod figures;

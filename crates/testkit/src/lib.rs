@@ -34,7 +34,7 @@ pub use mcp_stdio::McpStdio;
 pub use nats::NatsServer;
 pub use output::Lines;
 pub use person::{Person, Reply};
-pub use places::{Askbus, folder, python, workspace};
+pub use places::{Askbus, folder, nats_server, python, workspace};
 pub use process::{Finished, Process};
 pub use socket::Socket;
 pub use team::{Service, Team};

@@ -28,7 +28,10 @@ fn tool(variable: &str, place: &str) -> Result<PathBuf> {
 }
 
 /// The nats-server program (`NATS_SERVER`, else the one `./test` brought).
-pub(crate) fn nats_server() -> Result<PathBuf> {
+///
+/// # Errors
+/// When it is not there.
+pub fn nats_server() -> Result<PathBuf> {
     tool("NATS_SERVER", "nats-server")
 }
 
