@@ -14,7 +14,6 @@ mod front;
 mod gateway;
 mod listener;
 mod lookup;
-mod metrics;
 mod options;
 mod pace;
 mod params;
@@ -31,4 +30,4 @@ mod trace;
 mod view;
 
 pub use gateway::{Handle, start};
-pub use options::{GatewayError, Options, SignIn};
+pub use options::{GatewayError, Listen, Options, SignIn};

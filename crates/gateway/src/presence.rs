@@ -8,7 +8,8 @@ use askbus_wire::messages::{Heartbeat, Lease};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How often an instance says that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -50,12 +51,6 @@ impl Presence {
     }
 
     fn askers(&self) -> std::sync::MutexGuard<'_, Askers> {
-    /// How many sockets are open, by tenant.
-    pub(crate) fn open(&self) -> HashMap<TenantId, usize> {
-        let sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
-        sockets.clone()
-    }
-
         self.askers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,6 +114,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>) {
             }
         };
         tokio::select! {
+            biased;
             () = gateway.shutdown.cancelled() => return,
             heartbeat = next => if let Some(heartbeat) = heartbeat {
                 let now = Instant::now();

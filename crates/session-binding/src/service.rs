@@ -1,7 +1,6 @@
 //! Starting, running and stopping.
 
 use crate::attachments::Attachments;
-use crate::clock::Clock;
 use crate::commands::{self, Commands};
 use crate::deadlines::{self, Deadlines};
 use crate::leases::{self, Leases};
@@ -11,6 +10,7 @@ use crate::{Options, StartError, grpc, inbox};
 use askbus_credential::Verifier;
 use askbus_domain::Millis;
 use askbus_ledger::{Bus, LedgerError};
+use askbus_wire::clock::Clock;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -56,7 +56,7 @@ impl Core {
 
 /// A running session-binding.
 pub struct Handle {
-    pub(crate) core: Arc<Core>,
+    core: Arc<Core>,
     address: Option<SocketAddr>,
     queues: TaskTracker,
     stop_queues: CancellationToken,
