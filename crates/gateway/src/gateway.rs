@@ -2,6 +2,7 @@
 
 use crate::feed::Feed;
 use crate::listener::{self, Listener};
+use crate::metrics::Figures;
 use crate::options::{GatewayError, Options};
 use crate::pace::Pace;
 use crate::presence::Presence;
@@ -42,6 +43,7 @@ pub(crate) struct Gateway {
     pub version: String,
     pub cookie_name: String,
     pub presence: Presence,
+    pub figures: Figures,
     pub pace: Pace,
     /// A draft a second per person.
     pub draft_pace: Pace,
@@ -61,7 +63,7 @@ impl Gateway {
 /// A running gateway.
 pub struct Handle {
     address: SocketAddr,
-    gateway: Arc<Gateway>,
+    pub(crate) gateway: Arc<Gateway>,
 }
 
 impl std::fmt::Debug for Handle {
@@ -124,6 +126,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         instance: options.instance,
         version: options.version,
         presence: Presence::new(),
+        figures: Figures::default(),
         pace: Pace::new(PACE.0, PACE.1),
         draft_pace: Pace::new(1.0, 1.0),
         sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
@@ -144,6 +147,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         () = stop.cancelled() => return Err(GatewayError::Stopped),
         () = gateway.feed.reach(last) => {}
     }
+    gateway.feed.live();
     tasks.spawn(presence::run(Arc::clone(&gateway)));
     let router = routes::router(Arc::clone(&gateway));
     tasks.spawn(listener::run(Arc::clone(&gateway), listener, router));

@@ -14,6 +14,7 @@ mod front;
 mod gateway;
 mod listener;
 mod lookup;
+mod metrics;
 mod options;
 mod pace;
 mod params;

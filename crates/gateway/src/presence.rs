@@ -50,6 +50,12 @@ impl Presence {
         sockets.keys().map(lease).collect()
     }
 
+    /// How many sockets are open, by tenant.
+    pub(crate) fn open(&self) -> HashMap<TenantId, usize> {
+        let sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        sockets.clone()
+    }
+
     fn askers(&self) -> std::sync::MutexGuard<'_, Askers> {
         self.askers.lock().unwrap_or_else(PoisonError::into_inner)
     }

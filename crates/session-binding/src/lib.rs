@@ -9,10 +9,12 @@ mod deadlines;
 mod grpc;
 mod inbox;
 mod leases;
+mod metrics;
 mod options;
 mod past;
 mod projection;
 mod service;
+mod spans;
 mod stats;
 
 pub use askbus_wire::clock::Clock;

@@ -56,7 +56,7 @@ impl Core {
 
 /// A running session-binding.
 pub struct Handle {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     address: Option<SocketAddr>,
     queues: TaskTracker,
     stop_queues: CancellationToken,
