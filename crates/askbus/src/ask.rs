@@ -3,7 +3,7 @@
 use crate::cli::AskArgs;
 use crate::config::Config;
 use crate::exit::{Failure, USAGE};
-use crate::{mcp, signals, terminal};
+use crate::{mcp, services, signals, telemetry, terminal};
 use askbus_credential::Role;
 use askbus_domain::{Dialect, Outcome, Reason, result_text};
 use askbus_mcp_adapter::{AskCall, Asker, Notice, Notices, Settled};
@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// How long the last spans may take once the question is settled.
+const LAST_SPANS: Duration = Duration::from_millis(250);
 
 /// Asks, waits, prints the answer; the exit status says how it ended.
 pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Failure> {
@@ -26,6 +29,7 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
     // A script is told at once that nobody can be asked; only agents wait for a service.
     let mut options = mcp::asker_options(config, Role::Agent, Duration::ZERO)?;
     options.info.client = format!("askbus ask {}", env!("CARGO_PKG_VERSION"));
+    let exporting = telemetry::export(config, "askbus-ask", &services::instance(config))?;
     let asker = Asker::new(options);
     let call = AskCall::new(Dialect::Ask, arguments(args));
     let asked = Arc::new(Mutex::new(None));
@@ -34,6 +38,7 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
         settled = asker.settle(&call, &notices) => settled,
         () = shutdown.cancelled() => {
             asker.close().await;
+            exporting.end(LAST_SPANS).await;
             if args.json {
                 let id = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 println!("{}", withdrawn(id.as_deref()));
@@ -42,6 +47,7 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
         }
     };
     asker.close().await;
+    exporting.end(LAST_SPANS).await;
     let settled = settled?;
     if args.json {
         println!("{}", object(&settled));

@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Healthcheck(HealthcheckArgs),
     /// Show the configuration in force
     Config(ConfigArgs),
+    /// Put this program to the test on this machine, with services of its own
+    Bench(BenchArgs),
 }
 
 impl Command {
@@ -138,6 +140,9 @@ pub(crate) struct SessionBindingArgs {
     /// How long an asker or the host of a turn may be missing, in milliseconds
     #[arg(long, value_name = "MS")]
     pub lease_ms: Option<u64>,
+    /// Where to show figures at /metrics, to operators [default: nowhere]
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -166,6 +171,9 @@ pub(crate) struct McpAdapterArgs {
     /// Unique name of this process [default: made up]
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
+    /// Where to show figures at /metrics, to operators [default: nowhere]
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -364,6 +372,34 @@ pub(crate) struct ConfigArgs {
 pub(crate) enum ConfigCommand {
     /// Print each value and where it comes from
     Show,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Kill and stop processes while questions wait and answers flow, and check that nothing is lost
+    Faults(FaultsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FaultsArgs {
+    /// How many rounds; each hits one victim with one signal
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub rounds: u64,
+    /// The first round's seed; further rounds have the next ones [default: the time]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// Run the services over this nats-server program instead of a file
+    #[arg(long, value_name = "PATH")]
+    pub nats_server: Option<PathBuf>,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Reads the command line. Wrong use exits with 64; help and version with 0.

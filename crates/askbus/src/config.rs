@@ -56,6 +56,10 @@ pub(crate) struct Config {
     pub context: Option<String>,
     /// The tools to offer over MCP.
     pub toolset: Option<String>,
+    /// Where a service without a public listener shows its figures.
+    pub metrics: Option<String>,
+    /// The collector that spans are sent to, `http://host:4317`.
+    pub otlp_endpoint: Option<String>,
 }
 
 /// The configuration with the source of each value.
@@ -90,6 +94,8 @@ fn defaults() -> Config {
         session: None,
         context: None,
         toolset: None,
+        metrics: None,
+        otlp_endpoint: None,
     }
 }
 
@@ -122,6 +128,8 @@ struct Flags {
     session: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     toolset: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<String>,
 }
 
 fn flags(cli: &Cli) -> Flags {
@@ -145,12 +153,14 @@ fn flags(cli: &Cli) -> Flags {
         Command::SessionBinding(args) => {
             flags.listen.clone_from(&args.listen);
             flags.lease_ms = args.lease_ms;
+            flags.metrics.clone_from(&args.metrics);
             service_flags(&mut flags, &args.service);
         }
         Command::McpAdapter(args) => {
             flags.nats.clone_from(&args.nats);
             flags.session_binding.clone_from(&args.session_binding);
             flags.instance.clone_from(&args.instance);
+            flags.metrics.clone_from(&args.metrics);
             mcp_flags(&mut flags, &args.mcp);
         }
         Command::Mcp(args) => mcp_flags(&mut flags, args),
@@ -169,7 +179,8 @@ fn flags(cli: &Cli) -> Flags {
         | Command::History(_)
         | Command::Answer(_)
         | Command::Healthcheck(_)
-        | Command::Config(_) => {}
+        | Command::Config(_)
+        | Command::Bench(_) => {}
     }
     flags
 }
@@ -248,6 +259,8 @@ const KNOWN: &[&str] = &[
     "session",
     "context",
     "toolset",
+    "metrics",
+    "otlp_endpoint",
 ];
 
 fn describe(error: &figment::Error) -> String {

@@ -4,6 +4,7 @@
 mod agent_guard;
 mod answer;
 mod ask;
+mod bench;
 mod cli;
 mod config;
 mod credential;
@@ -19,6 +20,7 @@ mod micro;
 mod panel;
 mod services;
 mod signals;
+mod telemetry;
 mod terminal;
 mod turn;
 mod up;
@@ -60,6 +62,7 @@ fn run(command: Command, settings: &config::Settings) -> Result<ExitCode, exit::
         Command::Turn(args) => light_runtime()?.block_on(turn::run(config, &args)),
         Command::Credential(args) => credential::run(config, &args),
         Command::Healthcheck(args) => light_runtime()?.block_on(healthcheck::run(config, &args)),
+        Command::Bench(args) => services_runtime()?.block_on(bench::run(&args)),
         Command::Config(_) => {
             print!("{}", settings.show());
             Ok(ExitCode::SUCCESS)

@@ -3,16 +3,25 @@
 use crate::cli::{McpAdapterArgs, McpArgs};
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, USAGE};
-use crate::{identity, micro, services, signals};
+use crate::{identity, micro, services, signals, telemetry};
 use askbus_credential::Role;
+use askbus_domain::Millis;
 use askbus_mcp_adapter::asker::{AskerInfo, AskerOptions};
-use askbus_mcp_adapter::{AdapterOptions, BusOptions, Gate, Outcomes, Toolset, serve_stdio};
+use askbus_mcp_adapter::{
+    AdapterOptions, BusOptions, Figures, Gate, Outcomes, Toolset, serve_stdio,
+};
+use askbus_telemetry::Source;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a call waits for a service that is not running.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The name of the adapter in traces and on the bus.
+const ADAPTER: &str = "askbus-mcp-adapter";
+/// How long the last spans may take once the client is gone.
+const LAST_SPANS: Duration = Duration::from_millis(250);
 
 fn options(config: &Config) -> Result<AdapterOptions, Failure> {
     let toolset = match &config.toolset {
@@ -65,9 +74,10 @@ fn host_name() -> String {
 /// Serves one client until its input ends.
 pub(crate) async fn run(config: &Config, _args: &McpArgs) -> Result<ExitCode, Failure> {
     let shutdown = signals::shutdown()?;
-    serve_stdio(options(config)?, shutdown)
-        .await
-        .map_err(|e| Failure::new(CONFIG, e))?;
+    let exporting = telemetry::export(config, ADAPTER, &services::instance(config))?;
+    let served = serve_stdio(options(config)?, shutdown).await;
+    exporting.end(LAST_SPANS).await;
+    served.map_err(|e| Failure::new(CONFIG, e))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,18 +89,35 @@ pub(crate) async fn run_on_bus(
     let shutdown = signals::shutdown()?;
     let mut options = options(config)?;
     let instance = services::instance(config);
+    let exporting = telemetry::export(config, ADAPTER, &instance)?;
     let (bus, nats) = services::connect(config, "mcp-adapter", &instance).await?;
-    let on_bus = BusOptions::new(&bus, nats.client.clone(), &nats.handle, instance.clone());
+    let mut on_bus = BusOptions::new(&bus, nats.client.clone(), &nats.handle, instance.clone());
+    if let Some(lease) = config.lease_ms {
+        // Where session-binding waits less long for a sign of life, there have to be more of them.
+        on_bus.heartbeat_every = askbus_session_binding::Options::heartbeat_for(Millis(lease));
+    }
+    let figures: Arc<dyn Source> = Arc::<Figures>::clone(&on_bus.figures);
+    // Only whoever shows figures needs the key that credentials are checked with.
+    let metrics = match &config.metrics {
+        Some(_) => {
+            let verifier = services::verifier(config)?;
+            services::show_figures(config, verifier, Arc::clone(&figures), &shutdown).await?
+        }
+        None => None,
+    };
+    if let Some(metrics) = &metrics {
+        tracing::info!(address = %metrics.address, "figures are shown");
+    }
     options.asker.outcomes = Outcomes::OnBus(Box::new(on_bus));
-    let service = micro::register(
-        &nats.client,
-        "askbus-mcp-adapter",
-        &instance,
-        &config.tenants,
-    );
-    let served = serve_stdio(options, shutdown).await;
+    let service = micro::register(&nats.client, ADAPTER, &instance, &config.tenants, figures);
+    let served = serve_stdio(options, shutdown.clone()).await;
     drop(service);
+    shutdown.cancel();
+    if let Some(metrics) = metrics {
+        metrics.join().await;
+    }
     nats.handle.close().await;
+    exporting.end(LAST_SPANS).await;
     served.map_err(|e| Failure::new(CONFIG, e))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,19 +3,21 @@
 use crate::cli::{GatewayArgs, ServiceArgs, SessionBindingArgs};
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, UNAVAILABLE};
-use crate::{identity, micro, signals};
+use crate::{identity, micro, signals, telemetry};
 use askbus_credential::Verifier;
 use askbus_domain::Millis;
 use askbus_gateway::GatewayError;
 use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
 use askbus_ledger::{Bus, LedgerError};
 use askbus_session_binding::{Listen, StartError};
+use askbus_telemetry::Source;
 use askbus_wire::client::Target;
 use askbus_wire::tenants::Tenants;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// A connection to the bus.
@@ -130,7 +132,7 @@ fn tenants(config: &Config) -> Result<Tenants, Failure> {
         .map_err(|e| Failure::new(CONFIG, format!("setting tenants: {e}")))
 }
 
-fn verifier(config: &Config) -> Result<Verifier, Failure> {
+pub(crate) fn verifier(config: &Config) -> Result<Verifier, Failure> {
     let dir: PathBuf = config
         .signing_dir
         .clone()
@@ -164,6 +166,7 @@ pub(crate) async fn session_binding(
         None => Listen::Tcp(SocketAddr::from(([127, 0, 0, 1], 7411))),
     };
     let instance = instance(config);
+    let exporting = telemetry::export(config, "askbus-session-binding", &instance)?;
     let (bus, nats) = connect(config, "session-binding", &instance).await?;
     ensure_streams(config, &nats, &shutdown).await?;
     let lease = config
@@ -172,7 +175,7 @@ pub(crate) async fn session_binding(
     let options = askbus_session_binding::Options {
         bus,
         clock: askbus_session_binding::Clock::system(),
-        verifier,
+        verifier: verifier.clone(),
         listen: listen.clone(),
         tenants,
         instance: instance.clone(),
@@ -187,21 +190,44 @@ pub(crate) async fn session_binding(
         "askbus-session-binding",
         &instance,
         &config.tenants,
+        running.figures(),
     );
+    let metrics = show_figures(config, verifier, running.figures(), &shutdown).await?;
     let address = match (&listen, running.address()) {
         (Listen::Socket(path), _) => path.display().to_string(),
         (_, Some(address)) => address.to_string(),
         (Listen::Tcp(address), None) => address.to_string(),
         (Listen::Memory(_), None) => "this process".to_owned(),
     };
-    let line = json!({"service": "session-binding", "address": address, "instance": instance});
+    let mut line = json!({"service": "session-binding", "address": address, "instance": instance});
+    if let Some(metrics) = &metrics {
+        line["metrics_url"] = format!("http://{}/metrics", metrics.address).into();
+    }
     ready(&args.service, "session-binding", &line);
     shutdown.cancelled().await;
     tracing::info!("stopping; callers go on at another instance");
     drop(service);
     running.join().await;
+    if let Some(metrics) = metrics {
+        metrics.join().await;
+    }
     nats.handle.close().await;
+    exporting.end(telemetry::AT_EXIT).await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows figures on a listener of their own, if there is to be one.
+pub(crate) async fn show_figures(
+    config: &Config,
+    verifier: Verifier,
+    figures: Arc<dyn Source>,
+    shutdown: &CancellationToken,
+) -> Result<Option<telemetry::Listening>, Failure> {
+    let Some(address) = &config.metrics else {
+        return Ok(None);
+    };
+    let listening = telemetry::listen(address, verifier, figures, shutdown.clone()).await?;
+    Ok(Some(listening))
 }
 
 /// `askbus gateway`.
@@ -217,11 +243,13 @@ pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitC
         None => Target::Url("http://127.0.0.1:7411".to_owned()).into(),
     };
     let instance = instance(config);
+    let exporting = telemetry::export(config, "askbus-gateway", &instance)?;
     let (bus, nats) = connect(config, "gateway", &instance).await?;
     let options = askbus_gateway::Options {
         bus,
         verifier,
-        listen,
+        listen: listen.into(),
+        clock: askbus_wire::clock::Clock::system(),
         tenants,
         session_binding,
         sign_in: None,
@@ -233,7 +261,13 @@ pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitC
     let running = askbus_gateway::start(options, shutdown.clone())
         .await
         .map_err(gateway_failure)?;
-    let service = micro::register(&nats.client, "askbus-gateway", &instance, &config.tenants);
+    let service = micro::register(
+        &nats.client,
+        "askbus-gateway",
+        &instance,
+        &config.tenants,
+        running.figures(),
+    );
     let panel = format!("http://{}/", running.address());
     let line = json!({"service": "gateway", "panel_url": panel, "instance": instance});
     ready(&args.service, "gateway", &line);
@@ -242,5 +276,6 @@ pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitC
     drop(service);
     running.join().await;
     nats.handle.close().await;
+    exporting.end(telemetry::AT_EXIT).await;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ use crate::cli::UpArgs;
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, UNAVAILABLE};
 use crate::home::{self, Home};
-use crate::{agent_guard, micro, services, signals};
+use crate::{agent_guard, micro, services, signals, telemetry};
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PersonId, ProfileId, TenantId};
 use askbus_gateway::{GatewayError, SignIn};
@@ -34,6 +34,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     let issuer = home.prepare()?;
     let verifier = Verifier::open(&home.keys())?;
     let instance = services::instance(config);
+    let exporting = telemetry::export(config, "askbus-up", &instance)?;
     let (bus, backing) = open(config, &home, &instance, &shutdown).await?;
     let lease = config
         .lease_ms
@@ -54,11 +55,15 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     .await
     .map_err(services::start_failure)?;
     let gateway = gateway(config, &home, bus, verifier, issuer, &instance, &shutdown).await?;
+    gateway.show_also(binding.figures());
     home.keep_address(&reachable(gateway.address()).to_string())?;
     let registered = match &backing {
-        Backing::Nats(nats) => ["askbus-session-binding", "askbus-gateway"]
-            .map(|name| micro::register(&nats.client, name, &instance, "all"))
-            .into(),
+        Backing::Nats(nats) => [
+            ("askbus-session-binding", binding.figures()),
+            ("askbus-gateway", gateway.figures()),
+        ]
+        .map(|(name, figures)| micro::register(&nats.client, name, &instance, "all", figures))
+        .into(),
         Backing::File(_) => Vec::new(),
     };
     announce(&gateway, args.json);
@@ -72,6 +77,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
         Backing::File(handle) => handle.close().await,
         Backing::Nats(nats) => nats.handle.close().await,
     }
+    exporting.end(telemetry::AT_EXIT).await;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -141,7 +147,8 @@ async fn gateway(
         Ok(askbus_gateway::Options {
             bus: bus.clone(),
             verifier: verifier.clone(),
-            listen,
+            listen: SocketAddr::into(listen),
+            clock: askbus_wire::clock::Clock::system(),
             tenants: Tenants::default(),
             session_binding: Target::Socket(home.socket()).into(),
             sign_in: Some(sign_in(issuer)?),

@@ -5,7 +5,8 @@ use askbus_domain::{AskerId, Clarification, Millis, TenantId, Timestamp};
 use askbus_wire::messages::{Heartbeat, Kept};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// An instance that said nothing for this long names nobody any more; two heartbeats may be lost.
 const MISSING_AFTER: Duration = Duration::from_secs(12);

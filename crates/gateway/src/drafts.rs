@@ -51,14 +51,19 @@ pub(crate) async fn keep(gateway: &Gateway, person: &Person, card: &Card, draft:
     let (tenant, who) = (person.tenant(), &person.0.credential.subject);
     let drafts = &gateway.bus.drafts;
     let saving = drafts.put(tenant, &card.session, card.id(), who, draft);
-    match tokio::time::timeout(SAVE_TIMEOUT, saving).await {
-        Ok(Ok(())) => return true,
+    let saved = match tokio::time::timeout(SAVE_TIMEOUT, saving).await {
+        Ok(Ok(())) => true,
         Ok(Err(error)) => {
             tracing::warn!(%error, clarify_id = %card.id(), "a draft was not saved");
+            false
         }
-        Err(_) => tracing::warn!(clarify_id = %card.id(), "a draft was not saved in time"),
-    }
-    false
+        Err(_) => {
+            tracing::warn!(clarify_id = %card.id(), "a draft was not saved in time");
+            false
+        }
+    };
+    gateway.figures.count_draft(tenant, saved);
+    saved
 }
 
 /// The person's own drafts of these questions, of each question the newest last.

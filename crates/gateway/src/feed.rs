@@ -1,13 +1,15 @@
 //! The gateway's picture of the log: folded by one task, read by every request, and told on to
 //! every open socket in the same order.
 
-use crate::askers;
-use crate::projection::{Card, Change, Projection};
-use askbus_domain::{ClarifyId, PersonId, ProfileId, TenantId};
+use crate::projection::{Card, Change, ChangeKind, Projection};
+use crate::{askers, metrics};
+use askbus_domain::{ClarifyId, PersonId, ProfileId, TenantId, Timestamp};
 use askbus_ledger::{Ledger, Stored};
+use askbus_telemetry::Kind;
 use askbus_wire::codec::Decoded;
 use askbus_wire::messages::Draft;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
@@ -86,6 +88,8 @@ struct Picture {
 pub(crate) struct Feed {
     picture: RwLock<Picture>,
     reached: watch::Sender<u64>,
+    /// What was in the log before this process started is not new to anybody.
+    live: AtomicBool,
 }
 
 impl Feed {
@@ -93,6 +97,23 @@ impl Feed {
         Self {
             picture: RwLock::default(),
             reached: watch::Sender::new(0),
+            live: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on what comes is new: traces show when it is.
+    pub(crate) fn live(&self) {
+        self.live.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes in the trace of a question that it is shown, to so many sockets.
+    fn trace(&self, change: &Change, sockets: usize) {
+        if change.kind == ChangeKind::Requested && self.live.load(Ordering::Relaxed) {
+            let card = &change.card;
+            let mut shown = metrics::span("show", Kind::Consumer, card, card.trace.as_deref());
+            shown.note("askbus.sockets", || {
+                i64::try_from(sockets).unwrap_or(i64::MAX)
+            });
         }
     }
 
@@ -110,6 +131,7 @@ impl Feed {
                     .projection
                     .apply(stored.seq, commit, stored.trace.as_deref())
                 {
+                    self.trace(&change, tenant.news.receiver_count());
                     // An error only says that no socket is open.
                     let _ = tenant.news.send(Arc::new(News::Change(change)));
                 }
@@ -136,6 +158,7 @@ impl Feed {
             match ledger.tail(from).await {
                 Ok(mut tail) => loop {
                     let stored = tokio::select! {
+                        biased;
                         () = shutdown.cancelled() => return,
                         stored = tail.recv() => stored,
                     };
@@ -147,6 +170,7 @@ impl Feed {
                 Err(error) => tracing::warn!(%error, "the log cannot be followed; trying again"),
             }
             tokio::select! {
+                biased;
                 () = shutdown.cancelled() => return,
                 () = tokio::time::sleep(RETRY) => {}
             }
@@ -227,6 +251,17 @@ impl Feed {
             .values()
             .map(|t| t.projection.pending_len())
             .sum()
+    }
+
+    /// How many wait in each tenant, and since when the oldest does.
+    pub(crate) fn waiting(&self) -> Vec<(TenantId, usize, Timestamp)> {
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        let of = |(name, tenant): (&TenantId, &Tenant)| {
+            let oldest = tenant.projection.pending().next()?;
+            let since = oldest.clarification.requested_at;
+            Some((name.clone(), tenant.projection.pending_len(), since))
+        };
+        picture.tenants.iter().filter_map(of).collect()
     }
 
     /// What waits, what was settled after `after`, and the news from then on.

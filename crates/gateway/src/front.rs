@@ -52,6 +52,7 @@ pub(crate) async fn admit(
     };
     ended.close_if_unread(version, response.headers_mut());
     harden(response.headers_mut(), !is_static(&path));
+    gateway.figures.count_reply(response.status());
     // The path only: a query may hold a sign-in code.
     tracing::debug!(%method, path, status = response.status().as_u16(), trace = traced, "served");
     response

@@ -1,20 +1,21 @@
 //! Starting and stopping, and what all parts share.
 
 use crate::feed::Feed;
+use crate::listener::{self, Listener};
+use crate::metrics::Figures;
 use crate::options::{GatewayError, Options};
 use crate::pace::Pace;
 use crate::presence::Presence;
 use crate::sign_in::Desk;
-use crate::{listener, presence, routes};
+use crate::{presence, routes};
 use askbus_credential::Verifier;
 use askbus_domain::{TenantId, Timestamp};
 use askbus_ledger::Bus;
+use askbus_wire::clock::Clock;
 use askbus_wire::targets::Channels;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -29,6 +30,7 @@ const LOCAL_TENANT: &str = "local";
 /// What all parts share.
 pub(crate) struct Gateway {
     pub bus: Bus,
+    pub clock: Clock,
     pub feed: Arc<Feed>,
     pub verifier: Verifier,
     pub tenants: Tenants,
@@ -41,6 +43,7 @@ pub(crate) struct Gateway {
     pub version: String,
     pub cookie_name: String,
     pub presence: Presence,
+    pub figures: Figures,
     pub pace: Pace,
     /// A draft a second per person.
     pub draft_pace: Pace,
@@ -52,10 +55,7 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// The log's clock as well as it is known here.
     pub(crate) fn now(&self) -> Timestamp {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let own = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        let own = self.clock.now().unix_millis();
         Timestamp::from_unix_millis(own.saturating_add(self.bus.ledger.clock_offset_ms()))
     }
 }
@@ -63,7 +63,7 @@ impl Gateway {
 /// A running gateway.
 pub struct Handle {
     address: SocketAddr,
-    gateway: Arc<Gateway>,
+    pub(crate) gateway: Arc<Gateway>,
 }
 
 impl std::fmt::Debug for Handle {
@@ -75,7 +75,7 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Handle {
-    /// Where it listens.
+    /// Where it listens; within this process that is port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -103,12 +103,7 @@ impl Handle {
 /// # Errors
 /// The address is taken, the log cannot be read, or `shutdown` came first.
 pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Handle, GatewayError> {
-    let listen = |error| GatewayError::Listen {
-        address: options.listen,
-        error,
-    };
-    let listener = TcpListener::bind(options.listen).await.map_err(listen)?;
-    let address = listener.local_addr().map_err(listen)?;
+    let (listener, address) = Listener::bind(&options.listen).await?;
     // Stops what was started when a later step fails.
     let stop = shutdown.child_token();
     let guard = stop.clone().drop_guard();
@@ -122,6 +117,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         session_binding: options.session_binding.channels()?,
         desk: Desk::new(options.sign_in),
         bus: options.bus,
+        clock: options.clock,
         verifier: options.verifier,
         tenants: options.tenants,
         single_machine: options.single_machine,
@@ -130,6 +126,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         instance: options.instance,
         version: options.version,
         presence: Presence::new(),
+        figures: Figures::default(),
         pace: Pace::new(PACE.0, PACE.1),
         draft_pace: Pace::new(1.0, 1.0),
         sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
@@ -139,15 +136,18 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     let tenants = gateway.tenants.clone();
     let ledger = Arc::clone(&gateway.bus.ledger);
     let last = tokio::select! {
+        biased;
         () = stop.cancelled() => return Err(GatewayError::Stopped),
         last = askbus_ledger::until_reachable(&*ledger) => last?,
     };
     let follow = Arc::clone(&gateway.feed).follow(ledger, move |t| tenants.serves(t), stop.clone());
     tasks.spawn(follow);
     tokio::select! {
+        biased;
         () = stop.cancelled() => return Err(GatewayError::Stopped),
         () = gateway.feed.reach(last) => {}
     }
+    gateway.feed.live();
     tasks.spawn(presence::run(Arc::clone(&gateway)));
     let router = routes::router(Arc::clone(&gateway));
     tasks.spawn(listener::run(Arc::clone(&gateway), listener, router));

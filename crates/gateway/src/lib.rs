@@ -14,6 +14,7 @@ mod front;
 mod gateway;
 mod listener;
 mod lookup;
+mod metrics;
 mod options;
 mod pace;
 mod params;
@@ -32,4 +33,4 @@ mod turns;
 mod view;
 
 pub use gateway::{Handle, start};
-pub use options::{GatewayError, Options, SignIn};
+pub use options::{GatewayError, Listen, Options, SignIn};

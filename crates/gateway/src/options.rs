@@ -3,11 +3,29 @@
 use askbus_credential::{Issuer, Verifier};
 use askbus_domain::{PersonId, ProfileId, TenantId};
 use askbus_ledger::{Bus, LedgerError};
+use askbus_wire::clock::Clock;
 use askbus_wire::error::WireError;
+use askbus_wire::memory::MemoryAddress;
 use askbus_wire::targets::Targets;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// Where it listens for everything.
+#[derive(Debug, Clone)]
+pub enum Listen {
+    /// A TCP address; port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// An address within this process, for simulations. Whoever connects to it counts as somebody on
+    /// this machine.
+    Memory(MemoryAddress),
+}
+
+impl From<SocketAddr> for Listen {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
 
 /// Everything a gateway needs.
 pub struct Options {
@@ -15,8 +33,10 @@ pub struct Options {
     pub bus: Bus,
     /// Checks credentials.
     pub verifier: Verifier,
-    /// Where to listen; port 0 takes a free one.
-    pub listen: SocketAddr,
+    /// Where to listen.
+    pub listen: Listen,
+    /// Where it takes the time from.
+    pub clock: Clock,
     /// Tenants this instance serves.
     pub tenants: Tenants,
     /// Where gRPC calls go, by tenant.

@@ -3,7 +3,9 @@
 
 use crate::caller::{Shown, served};
 use crate::gateway::Gateway;
+use crate::metrics::SERVICE;
 use crate::trace::Trace;
+use askbus_telemetry::{Kind, Span};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::headers::TRACEPARENT;
 use axum::body::Body;
@@ -49,7 +51,9 @@ pub(crate) async fn forward(
     ] {
         parts.headers.remove(name);
     }
-    if let Ok(value) = HeaderValue::from_str(trace.as_str()) {
+    let span = Span::begin(SERVICE, "forward", Kind::Server, trace.caller());
+    let trace = span.traceparent(Some(trace.as_str())).unwrap_or_default();
+    if let Ok(value) = HeaderValue::from_str(trace) {
         parts.headers.insert(TRACEPARENT, value);
     }
     let call = Request::from_parts(parts, tonic::body::Body::new(body));

@@ -5,8 +5,9 @@ use askbus_domain::{PersonId, TenantId};
 use askbus_wire::messages::{Lease, PersonPresent};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// Somebody counts as present this long after they were there (D9).
 const COUNTS_FOR: Duration = Duration::from_secs(15);
@@ -90,6 +91,19 @@ impl People {
         if stay.news {
             self.changed.notify_one();
         }
+    }
+
+    /// How many surfaces are open, by tenant.
+    pub(crate) fn open(&self) -> HashMap<TenantId, usize> {
+        let stays = self.stays.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = HashMap::new();
+        for ((tenant, _), of_person) in stays.iter() {
+            let of_person: usize = of_person.iter().map(|stay| stay.open).sum();
+            if of_person > 0 {
+                *open.entry(tenant.clone()).or_default() += of_person;
+            }
+        }
+        open
     }
 
     /// Waits until somebody came or left.

@@ -6,9 +6,11 @@ use crate::gateway::Gateway;
 use crate::people::People;
 use askbus_domain::{Clarification, SCHEMA, SessionId, TenantId, Timestamp};
 use askbus_wire::messages::{Heartbeat, PersonPresent};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How often an instance says that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -46,6 +48,11 @@ impl Presence {
     pub(crate) fn looked(&self, person: &Person, session: Option<&SessionId>) {
         let who = person.present(session.cloned());
         self.people.look(&who, Instant::now());
+    }
+
+    /// How many sockets are open, by tenant.
+    pub(crate) fn open(&self) -> HashMap<TenantId, usize> {
+        self.people.open()
     }
 
     fn askers(&self) -> std::sync::MutexGuard<'_, Askers> {
@@ -108,6 +115,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>) {
             }
         };
         tokio::select! {
+            biased;
             () = gateway.shutdown.cancelled() => return,
             heartbeat = next => if let Some(heartbeat) = heartbeat {
                 let now = Instant::now();

@@ -7,7 +7,7 @@ use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, Sent, explain};
 use crate::trace::Trace;
-use crate::{assets, lookup, sign_in, socket, studio, turns, view};
+use crate::{assets, lookup, metrics, sign_in, socket, studio, turns, view};
 use askbus_domain::{Actor, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
@@ -48,6 +48,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/turns/{context_id}/hold", post(turns::hold))
         .route("/api/turns/{context_id}/end", post(turns::end))
         .route("/api/turns/{context_id}/tool-use", post(turns::tool_use))
+        .route("/metrics", get(metrics::show))
         .route("/ws", get(socket::open))
         .fallback(async || Refusal::new(ErrorCode::NotFound, "there is no such route here"))
         .method_not_allowed_fallback(async || {

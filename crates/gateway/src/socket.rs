@@ -26,10 +26,11 @@ use futures::stream::{FuturesUnordered, SplitSink};
 use futures::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 
 /// A longer frame ends the connection.
 const MAX_FRAME_BYTES: usize = 256 * 1024;
@@ -119,7 +120,7 @@ struct Socket {
     seat: Seat,
     sink: SplitSink<WebSocket, Message>,
     /// Drafts not yet saved, the last of each question and tab.
-    unsaved: HashMap<(ClarifyId, String), (Arc<Card>, Draft)>,
+    unsaved: BTreeMap<(ClarifyId, String), (Arc<Card>, Draft)>,
     in_flight: FuturesUnordered<BoxFuture<'static, Done>>,
     heard: Instant,
 }
@@ -142,7 +143,7 @@ impl Socket {
             speech,
             session: query.session.clone().filter(|s| !s.is_empty()),
             sink,
-            unsaved: HashMap::new(),
+            unsaved: BTreeMap::new(),
             in_flight: FuturesUnordered::new(),
             heard: Instant::now(),
         };
@@ -161,7 +162,7 @@ impl Socket {
 
     /// What a person sent or wrote before the tab closed still counts.
     async fn last_words(&mut self) {
-        let unsaved: Vec<_> = self.unsaved.drain().collect();
+        let unsaved = std::mem::take(&mut self.unsaved);
         let finish = async {
             while self.in_flight.next().await.is_some() {}
             for (_, (card, draft)) in unsaved {
@@ -188,11 +189,13 @@ impl Socket {
         }
         self.replay(&snapshot, true).await?;
         seen = snapshot.seq;
-        let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + PING, PING);
+        let mut ping = tokio::time::interval_at(Instant::now() + PING, PING);
         let mut save = tokio::time::interval(Duration::from_secs(1));
         save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                // Verdicts before what is new, and what its own person says before what others did.
+                biased;
                 () = self.gateway.shutdown.cancelled() => {
                     return Err(End::Close(close_code::AWAY, "the service is stopping; reconnect"));
                 }

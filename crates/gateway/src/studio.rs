@@ -4,10 +4,12 @@
 use crate::body;
 use crate::caller::Asker;
 use crate::gateway::Gateway;
+use crate::metrics::SERVICE;
 use crate::passthrough::unreachable;
 use crate::reply::{Refusal, ok};
 use crate::trace::Trace;
 use askbus_domain::{Dialect, Outcome, StudioResult, studio_result};
+use askbus_telemetry::{Kind, Span};
 use askbus_wire::client::{Bearer, Client};
 use askbus_wire::convert;
 use askbus_wire::error::{ErrorCode, WireError};
@@ -63,6 +65,9 @@ pub(crate) async fn request(
     };
     let arguments_json =
         String::from_utf8(body.to_vec()).map_err(|_| invalid("the body is not UTF-8"))?;
+    let mut span = Span::begin(SERVICE, "ask", Kind::Server, trace.caller());
+    span.note("askbus.dialect", || Dialect::Studio.as_str());
+    let trace = Trace::continuing(span.traceparent(Some(trace.as_str())));
     let call = Call {
         client: Client::over(
             gateway.session_binding.of(&caller.credential.tenant)?,
@@ -90,6 +95,8 @@ pub(crate) async fn request(
         }
         settled = tokio::time::timeout(WHOLE_TIMEOUT, call.run(ask)) => {
             let (clarify_id, outcome) = settled.map_err(|_| Refusal(unreachable()))??;
+            span.note("askbus.clarify_id", || clarify_id.clone());
+            span.note("askbus.reason", || outcome.reason.as_str());
             Ok(ok(&result(&clarify_id, &outcome)))
         }
     }

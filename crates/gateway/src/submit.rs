@@ -6,18 +6,20 @@ use crate::gateway::Gateway;
 use crate::projection::Card;
 use crate::reply::Refusal;
 use crate::trace::Trace;
-use crate::{drafts, lookup};
+use crate::{drafts, lookup, metrics};
 use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, DecidedBy, Outcome, Response, Rights, Surface,
     verdict,
 };
 use askbus_ledger::{LedgerError, Submission};
+use askbus_telemetry::Kind;
 use askbus_wire::convert::surface_word;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{Draft, InboxBody, InboxMessage, InboxReply};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long the author waits for the verdict before the log is read instead.
 const VERDICT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -220,32 +222,58 @@ async fn send(
     body: InboxBody,
     trace: &Trace,
 ) -> Result<Judged, WireError> {
+    let parent = trace.of_answer(card.trace.as_deref());
+    let mut span = metrics::span("answer", Kind::Server, card, Some(parent));
+    span.link(card.trace.as_deref());
+    let parent = span.traceparent(Some(parent)).map(str::to_owned);
     let submission = Submission {
         tenant: person.tenant().clone(),
         session: card.session.clone(),
         clarify_id: card.id(),
         message: InboxMessage::new(card.requested_seq, Rights::default(), body),
-        trace: Some(trace.of_answer(card.trace.as_deref())),
+        trace: parent,
     };
     let (gateway, person, card) = (Arc::clone(gateway), person.clone(), Arc::clone(card));
     let tasks = gateway.tasks.clone();
     let sending = tasks.spawn(async move {
-        let message = submission.message.clone();
-        let submitted = gateway
-            .bus
-            .inbox
-            .submit(submission)
-            .await
-            .map_err(not_sent)?;
-        match tokio::time::timeout(VERDICT_TIMEOUT, submitted.reply).await {
-            Ok(Ok(reply)) => Ok(Judged::Reply(reply)),
-            Ok(Err(_)) | Err(_) => Ok(read_verdict(&gateway, &person, &card, &message.body).await),
+        let begun = Instant::now();
+        let judged = judged(&gateway, &person, &card, submission).await;
+        let word = metrics::verdict_word(&judged);
+        span.note("askbus.verdict", || word);
+        if let Err(error) = &judged {
+            span.failed(error.code.as_str());
         }
+        let took = begun.elapsed();
+        gateway.figures.count_verdict(person.tenant(), word, took);
+        judged
     });
     sending.await.unwrap_or_else(|_| {
         let message = "whether it was sent is not known; sending it again is safe";
         Err(WireError::new(ErrorCode::Internal, message))
     })
+}
+
+/// Puts a message into the inbox and finds out what became of it.
+async fn judged(
+    gateway: &Gateway,
+    person: &Person,
+    card: &Arc<Card>,
+    mut submission: Submission,
+) -> Result<Judged, WireError> {
+    let body = submission.message.body.clone();
+    let submitted = {
+        let caller = submission.trace.take();
+        let mut span = metrics::span("submit", Kind::Producer, card, caller.as_deref());
+        submission.trace = span.traceparent(caller.as_deref()).map(str::to_owned);
+        let submitted = gateway.bus.inbox.submit(submission).await;
+        submitted.map_err(not_sent).inspect_err(|error| {
+            span.failed(error.code.as_str());
+        })?
+    };
+    match tokio::time::timeout(VERDICT_TIMEOUT, submitted.reply).await {
+        Ok(Ok(reply)) => Ok(Judged::Reply(reply)),
+        Ok(Err(_)) | Err(_) => Ok(read_verdict(gateway, person, card, &body).await),
+    }
 }
 
 fn not_sent(error: LedgerError) -> WireError {

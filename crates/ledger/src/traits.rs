@@ -6,6 +6,7 @@ use askbus_wire::messages::{Draft, Heartbeat, InboxMessage, InboxReply};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// Why a ledger did not do what it was asked.
@@ -104,6 +105,11 @@ pub trait Ledger: Send + Sync + 'static {
         Ok(())
     }
 
+    /// How often the client of the bus dropped a message because this process read too slowly.
+    fn slow_consumers(&self) -> u64 {
+        0
+    }
+
     /// Whether the log is stamped by this very process, so that the offset is exact and says nothing
     /// against this machine's clock, however large it is.
     fn clock_is_own(&self) -> bool {
@@ -140,6 +146,12 @@ pub trait Ack: Send + Sync {
     async fn ack(&self) -> Result<(), LedgerError>;
     /// Cannot be judged ever: the inbox must not deliver it again.
     async fn term(&self) -> Result<(), LedgerError>;
+    /// Could not be judged this time: the inbox may deliver it again after `pause`, to any taker.
+    /// Where an inbox does not know how, it comes again as what is never settled does.
+    async fn retry(&self, pause: Duration) -> Result<(), LedgerError> {
+        let _ = pause;
+        Ok(())
+    }
 }
 
 /// Sends a verdict to the author of a delivery, best effort.

@@ -11,11 +11,12 @@
 mod conformance;
 mod support;
 
+use askbus_domain::PersonId;
 use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
-use askbus_ledger::{Bus, LedgerError, append};
+use askbus_ledger::{AppendError, Bus, LedgerError, append};
 use askbus_wire::codec::Decoded;
 use async_nats::Client;
-use conformance::samples::{answer, begun, clarification, held, requested, session, tenant};
+use conformance::samples::{answer, begun, clarification, draft, held, requested, session, tenant};
 use conformance::{next, reached, run_on, seqs, submit, tail_until, within, write};
 use futures::StreamExt;
 use std::time::Duration;
@@ -132,6 +133,74 @@ async fn tails_and_takers_survive_a_killed_server() {
     reached!(bus.alive.publish(&heartbeat));
     assert_eq!(next(&mut heartbeats).await, heartbeat);
     fixture.close().await;
+}
+
+/// A reply that was on its way is lost with the connection; nobody waits for it as for a slow one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_ends_with_the_connection_it_was_made_on() {
+    let mut fixture = open().await;
+    let bus = fixture.left.clone();
+    let (t, s, id) = (tenant("acme"), session("s"), clarification());
+    let first = begun(&t, &s);
+    write(&bus, &first, 0).await.unwrap();
+    fixture.server.freeze().await;
+    let commit = held(&t, &s);
+    let (submission, draft) = (answer(&t, &s, id, "ana", "a1"), draft("unsent"));
+    let ana = PersonId::new("ana").unwrap();
+    let asked = async {
+        tokio::join!(
+            bus.ledger.last_seq(),
+            bus.ledger.read_session(&t, &s, 1),
+            bus.ledger.append_once(&commit, 1, None),
+            bus.inbox.submit(submission),
+            bus.drafts.put(&t, &s, id, &ana, &draft),
+        )
+    };
+    let killed = async {
+        // All of it is asked: the first poll of a join polls every one.
+        tokio::task::yield_now().await;
+        fixture.server.kill().await;
+    };
+    let (answers, ()) = within("all to fail", async { tokio::join!(asked, killed) }).await;
+    let lost = |error: &dyn std::fmt::Display| {
+        let error = error.to_string();
+        assert!(error.contains("lost meanwhile"), "{error}");
+    };
+    lost(&answers.0.unwrap_err());
+    lost(&answers.1.unwrap_err());
+    let in_doubt = answers.2.unwrap_err();
+    assert!(matches!(in_doubt, AppendError::Uncertain(_)), "{in_doubt}");
+    lost(&in_doubt);
+    lost(&answers.3.unwrap_err());
+    lost(&answers.4.unwrap_err());
+    fixture.close().await;
+}
+
+/// What could not be judged for a passing reason comes again when its taker says, not when it is
+/// given up for lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_taker_may_have_a_message_again_sooner() {
+    let server = NatsServer::start().await;
+    let options = JetStreamOptions {
+        // Longer than any test waits.
+        ack_wait: Duration::from_secs(600),
+        ..options(server.url())
+    };
+    let (bus, client, handle) = jetstream::connect(options.clone()).await.unwrap();
+    within("the streams", jetstream::ensure_streams(&client, &options))
+        .await
+        .unwrap();
+    let (t, s) = (tenant("acme"), session("s"));
+    let mut taker = bus.inbox.take(&t).await.unwrap();
+    submit(&bus, &answer(&t, &s, clarification(), "ana", "a1")).await;
+    let first = next(&mut taker).await;
+    let pause = Duration::from_millis(10);
+    first.acker.retry(pause).await.unwrap();
+    let again = next(&mut taker).await;
+    assert_eq!((first.deliveries, again.deliveries), (1, 2));
+    assert_eq!(again.payload, first.payload);
+    again.acker.ack().await.unwrap();
+    handle.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -20,7 +20,9 @@ pub use connection::Token;
 pub use on_bus::BusOptions;
 pub use resolutions::Outcomes;
 
+use crate::metrics::Figures;
 use askbus_domain::Dialect;
+use askbus_telemetry::{Kind, Span};
 use askbus_wire::client::Target;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
@@ -42,6 +44,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turn::OwnTurn;
 
+/// The name of this service in traces.
+const SERVICE: &str = "askbus-mcp-adapter";
 /// How long [`Asked::withdraw`] waits for the service's word.
 const WITHDRAW_LIMIT: Duration = Duration::from_millis(700);
 /// How long [`Asker::close`] waits for withdrawals, and then for the end of the turn.
@@ -143,6 +147,7 @@ struct Inner {
     turn: OwnTurn,
     table: Table,
     resolutions: Box<dyn Resolutions>,
+    figures: Arc<Figures>,
     link: watch::Sender<Link>,
     /// Ends the pause before the next attempt to listen.
     kick: Notify,
@@ -195,6 +200,7 @@ impl Asker {
             info: options.info,
             patience: options.patience,
             table: Table::default(),
+            figures: options.outcomes.figures(),
             resolutions: options.outcomes.open(),
             link: watch::Sender::new(Link::Connecting),
             kick: Notify::new(),
@@ -225,6 +231,36 @@ impl Asker {
     /// # Errors
     /// As for [`Asker::ask`] and [`Asked::wait`].
     pub async fn settle(&self, call: &AskCall, notices: &Notices) -> Result<Settled, WireError> {
+        let counted = self.inner.figures.call();
+        let mut span = Span::begin(SERVICE, "ask", Kind::Server, call.trace.caller());
+        let trace = Trace::continuing(span.traceparent(Some(call.trace.as_str())));
+        span.note("askbus.dialect", || call.dialect.as_str());
+        let call = AskCall {
+            trace,
+            ..call.clone()
+        };
+        let settled = self.settle_within(&call, notices).await;
+        match &settled {
+            Ok(settled) => {
+                let (id, reason) = (&settled.clarify_id, settled.outcome.reason);
+                let mut delivery =
+                    Span::begin(SERVICE, "deliver", Kind::Internal, span.traceparent(None));
+                for span in [&mut span, &mut delivery] {
+                    span.note("askbus.clarify_id", || id.clone());
+                    span.note("askbus.session", || settled.session_id.clone());
+                    span.note("askbus.reason", || reason.as_str());
+                }
+                counted.delivered(reason);
+            }
+            Err(error) => {
+                span.failed(error.code.as_str());
+                counted.failed();
+            }
+        }
+        settled
+    }
+
+    async fn settle_within(&self, call: &AskCall, notices: &Notices) -> Result<Settled, WireError> {
         let mut asked = self.ask(call, notices).await?;
         loop {
             let settled = asked.wait().await?;
@@ -235,6 +271,7 @@ impl Asker {
                 clarify_id = settled.clarify_id,
                 "asking again after an outage"
             );
+            self.inner.figures.count_again();
             match self.place(call, notices, Patience::Endless).await {
                 Ok(again) => asked = again,
                 // The turn is over, or another question took the place: it stays withdrawn.

@@ -6,11 +6,13 @@
 //! dialect. Both run on a current-thread runtime as well as on a multi-threaded one.
 
 pub mod asker;
+mod metrics;
 pub mod server;
 pub mod toolset;
 
 pub use asker::{
     AskCall, Asked, Asker, AskerOptions, BusOptions, Notice, Notices, Outcomes, Settled, Token,
 };
+pub use metrics::Figures;
 pub use server::{AdapterError, AdapterOptions, Panel, serve, serve_stdio};
 pub use toolset::{Gate, Toolset, UnknownToolset};

@@ -409,3 +409,23 @@ async fn every_call_of_the_service_is_in_the_trace_of_its_tool_call() {
         "{own}"
     );
 }
+
+// The end of an own turn belongs to the question that the turn began with.
+#[tokio::test]
+async fn the_end_of_a_turn_is_in_the_trace_of_its_first_question() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    let given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let params = json!({"name": "ask_user", "arguments": {"questions": ["q"]},
+        "_meta": {"traceparent": given}});
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+        .await;
+    service.settle(&service.question(0).await, answer("yes"));
+    client.result(1).await;
+    client.end().await;
+    // Handed on as it came: nothing here puts a span of its own in its place.
+    let traced = service.state(|s| std::mem::take(&mut s.traces));
+    let expected = ["begin", "ask", "end"].map(|call| (call, Some(given.to_owned())));
+    assert_eq!(traced, expected);
+}

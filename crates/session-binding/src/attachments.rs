@@ -95,6 +95,17 @@ impl Attachments {
         }
     }
 
+    /// How many streams are open, by tenant.
+    pub(crate) fn open(&self) -> BTreeMap<TenantId, usize> {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = BTreeMap::new();
+        for ((tenant, _), list) in streams.iter() {
+            let standing = list.iter().filter(|s| !s.sender.is_closed()).count();
+            *open.entry(tenant.clone()).or_default() += standing;
+        }
+        open
+    }
+
     /// Ends every stream, so that askers attach elsewhere.
     pub(crate) fn close_all(&self) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,8 +5,9 @@
 
 use crate::leases::Lost;
 use crate::past;
-use crate::projection::{Change, Key};
+use crate::projection::{Change, Key, trace_of};
 use crate::service::Core;
+use crate::spans;
 use askbus_domain::{
     ClarifyId, Command, Commit, CommitId, Event, Millis, Rejection, SCHEMA, Session, Timestamp,
     decide,
@@ -231,20 +232,30 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
         if let Some(id) = answered_in_time(core, &job.key, &state, &events, now).await? {
             return Err(CommandError::AnswersFirst(id));
         }
+        let traces = spans::traces(core, &job.work, &events, job.trace.as_deref());
         let commit = new_commit(core, &job.key, now, events);
-        match write(core, &commit, last_seq, job.trace.as_deref(), give_up).await {
+        let mut span = spans::append(&commit, &traces);
+        let trace = span.traceparent(traces.first().map(String::as_str));
+        match write(core, &commit, last_seq, trace, give_up).await {
             Ok(seq) => {
-                core.stats.count_commit();
+                core.stats.count_commit(&commit, &state, core.now());
+                if matches!(job.work, Work::Lost(_)) {
+                    core.stats.count_lease_lost();
+                }
+                let trace = trace.and_then(|text| text.parse().ok());
+                span.note("askbus.seq", || i64::try_from(seq).unwrap_or(i64::MAX));
                 // What this command led to, whatever others have written since.
                 let mut after = Arc::unwrap_or_clone(state);
                 after.apply(&commit);
                 let decoded = Decoded::Commit(Box::new(commit));
-                core.announce(core.projection.apply(&job.key, seq, &decoded));
+                core.announce(core.projection.apply(&job.key, seq, &decoded, trace));
                 return Ok(Arc::new(after));
             }
             Err(AppendError::Conflict) if conflicts < MAX_CONFLICTS => {
                 conflicts += 1;
                 core.stats.count_conflict();
+                span.failed("CONFLICT");
+                drop(span);
                 catch_up(core, &job.key, last_seq).await?;
             }
             Err(AppendError::Conflict) => return Err(CommandError::Overloaded),
@@ -353,7 +364,11 @@ async fn catch_up(core: &Core, key: &Key, last_seq: u64) -> Result<(), LedgerErr
         core.announce(core.projection.load(key, &stored));
     } else {
         for message in stored {
-            core.announce(core.projection.apply(key, message.seq, &message.decoded));
+            let trace = trace_of(&message);
+            let changes = core
+                .projection
+                .apply(key, message.seq, &message.decoded, trace);
+            core.announce(changes);
         }
     }
     Ok(())

@@ -7,11 +7,13 @@ use crate::commands::{self, CommandError, Work};
 use crate::past;
 use crate::projection::Key;
 use crate::service::Core;
+use crate::spans;
 use askbus_domain::{
-    Answer, Clarification, ClarifyId, Command, Event, Rejection, SCHEMA, Session, TenantId, Verdict,
-    pass_on_verdict, verdict,
+    Answer, Clarification, ClarifyId, Command, Event, Rejection, SCHEMA, Session, TenantId,
+    Verdict, pass_on_verdict, verdict,
 };
 use askbus_ledger::{Delivery, LedgerError};
+use askbus_telemetry::Kind;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
 use std::collections::BTreeSet;
@@ -23,6 +25,9 @@ use tokio_util::task::TaskTracker;
 
 /// Messages of one tenant judged at the same time.
 const AT_ONCE: usize = 256;
+/// How soon a message that could not be judged for a passing reason is to come again: sooner than one
+/// that is never settled at all.
+const AGAIN: Duration = Duration::from_secs(1);
 /// What is kept of a message that cannot be taken, in bytes.
 const KEPT_BYTES: usize = 64 * 1024;
 
@@ -87,11 +92,18 @@ async fn take(core: Arc<Core>, tenant: TenantId, stop: CancellationToken) {
     tasks.wait().await;
 }
 
-async fn judge(core: &Core, delivery: Delivery) {
+async fn judge(core: &Core, mut delivery: Delivery) {
+    let mut span = spans::begin("judge", Kind::Consumer, delivery.trace.as_deref());
+    span.note("askbus.tenant", || delivery.tenant.to_string());
+    span.note("askbus.session", || delivery.session.to_string());
+    let caller = delivery.trace.take();
+    delivery.trace = span.traceparent(caller.as_deref()).map(str::to_owned);
     let settled = match read(&delivery) {
         Ok(Read::Message(id, message)) => match decide(core, &delivery, id, *message).await {
             Ok(verdict) => {
                 core.stats.count_answer();
+                spans::note_question(&mut span, id);
+                span.note("askbus.verdict", || spans::verdict_word(&verdict));
                 delivery.reply.send(&verdict.into()).await;
                 delivery.acker.ack().await
             }
@@ -102,11 +114,15 @@ async fn judge(core: &Core, delivery: Delivery) {
                 let error = WireError::new(ErrorCode::TooLarge, why);
                 refuse(core, &delivery, error).await
             }
-            // Not acked: it is delivered again, to a newer version where this one cannot judge.
             Err(error) => {
+                span.failed("NOT_YET");
                 tracing::warn!(tenant = %delivery.tenant, session = %delivery.session, %error,
                     "an answer could not be judged yet; it stays in the inbox");
-                return;
+                // A newer version may take what this one cannot judge, when nobody else does.
+                if let CommandError::Rejected(_) = error {
+                    return;
+                }
+                delivery.acker.retry(AGAIN).await
             }
         },
         Ok(Read::Newer(schema)) => {
@@ -281,7 +297,10 @@ async fn refuse(core: &Core, delivery: &Delivery, error: WireError) -> Result<()
         .await
     {
         tracing::warn!(error = %failed, "a refused answer could not be recorded yet; it stays in the inbox");
-        return Ok(());
+        return match failed {
+            CommandError::Rejected(_) => Ok(()),
+            _ => delivery.acker.retry(AGAIN).await,
+        };
     }
     let reason = error.code.as_str().to_owned();
     delivery

@@ -9,14 +9,16 @@ mod deadlines;
 mod grpc;
 mod inbox;
 mod leases;
+mod metrics;
 mod options;
 mod past;
 mod presence;
 mod projection;
 mod service;
+mod spans;
 mod stats;
 
-pub use clock::Clock;
+pub use askbus_wire::clock::Clock;
 pub use options::{Listen, Options, StartError};
 pub use service::{Handle, start};
 pub use stats::Stats;

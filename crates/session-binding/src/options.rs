@@ -1,9 +1,9 @@
 //! What a session-binding needs to start.
 
-use crate::clock::Clock;
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PolicyTable};
 use askbus_ledger::{Bus, LedgerError};
+use askbus_wire::clock::Clock;
 use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;

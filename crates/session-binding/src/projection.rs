@@ -1,6 +1,7 @@
 //! The sessions as the log leaves them: a cache that any replica rebuilds from the log.
 
 mod forgetting;
+mod waiting;
 
 use askbus_domain::{
     AskerId, Clarification, ClarifyId, Commit, ContextId, Due, Event, Holder, LeaseName, Millis,
@@ -8,11 +9,13 @@ use askbus_domain::{
 };
 use askbus_ledger::Stored;
 use askbus_wire::codec::Decoded;
+use askbus_wire::trace::TraceContext;
 use forgetting::Fading;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot, watch};
+use waiting::Waiting;
 
 /// A session within its tenant.
 pub(crate) type Key = (TenantId, SessionId);
@@ -61,6 +64,7 @@ struct State {
     settled: HashMap<ClarifyId, Vec<oneshot::Sender<()>>>,
     ended: HashMap<ContextId, Vec<oneshot::Sender<()>>>,
     fading: Fading,
+    waiting: Waiting,
 }
 
 /// How far the tail has come, for those who wait for it. They go on in the order in which they came,
@@ -123,7 +127,7 @@ impl Projection {
     /// Applies what the tail read. Own commits that were applied ahead of the tail are skipped.
     pub(crate) fn apply_tail(&self, stored: &Stored) -> Vec<Change> {
         let key = (stored.tenant.clone(), stored.session.clone());
-        let changes = self.apply(&key, stored.seq, &stored.decoded);
+        let changes = self.apply(&key, stored.seq, &stored.decoded, trace_of(stored));
         self.applied.set(stored.seq);
         changes
     }
@@ -134,14 +138,20 @@ impl Projection {
     }
 
     /// Applies a message of one session if it is newer than what is known of it.
-    pub(crate) fn apply(&self, key: &Key, seq: u64, decoded: &Decoded) -> Vec<Change> {
+    pub(crate) fn apply(
+        &self,
+        key: &Key,
+        seq: u64,
+        decoded: &Decoded,
+        trace: Option<TraceContext>,
+    ) -> Vec<Change> {
         let mut changes = Vec::new();
         let new_tenants = {
             let state = &mut *self.lock();
             // Of a session that was forgotten only its next turn is taken: what comes between says
             // too little. Whoever needs it all the same loads it.
             if state.sessions.contains_key(key) || stands_alone(decoded) {
-                state.apply(key, seq, decoded, &mut changes);
+                state.apply(key, seq, decoded, trace, &mut changes);
             }
             state.note_tenant(&key.0)
         };
@@ -239,6 +249,11 @@ impl Projection {
     }
 }
 
+/// The trace that a message belongs to.
+pub(crate) fn trace_of(stored: &Stored) -> Option<TraceContext> {
+    stored.trace.as_deref()?.parse().ok()
+}
+
 /// Whether a message says all there is to know of its session.
 fn stands_alone(decoded: &Decoded) -> bool {
     match decoded {
@@ -262,7 +277,14 @@ impl State {
         Some(self.tenants.clone())
     }
 
-    fn apply(&mut self, key: &Key, seq: u64, decoded: &Decoded, changes: &mut Vec<Change>) {
+    fn apply(
+        &mut self,
+        key: &Key,
+        seq: u64,
+        decoded: &Decoded,
+        trace: Option<TraceContext>,
+        changes: &mut Vec<Change>,
+    ) {
         let entry = self.sessions.entry(key.clone()).or_default();
         if seq <= entry.last_seq {
             return;
@@ -274,11 +296,17 @@ impl State {
                     "the log holds something this version cannot read; the session is left alone");
                 Arc::make_mut(&mut entry.session).mark_unreadable();
             }
-            Decoded::Commit(commit) => self.apply_commit(key, commit, changes),
+            Decoded::Commit(commit) => self.apply_commit(key, commit, trace, changes),
         }
     }
 
-    fn apply_commit(&mut self, key: &Key, commit: &Commit, changes: &mut Vec<Change>) {
+    fn apply_commit(
+        &mut self,
+        key: &Key,
+        commit: &Commit,
+        trace: Option<TraceContext>,
+        changes: &mut Vec<Change>,
+    ) {
         let Some(entry) = self.sessions.get_mut(key) else {
             return;
         };
@@ -292,6 +320,7 @@ impl State {
         if begins(commit) {
             for old in before.clarifications() {
                 self.clarifications.remove(&old.id);
+                self.waiting.leave(&key.0, old);
             }
             if let Some((old, _)) = before.latest_turn() {
                 self.contexts.remove(&old.context_id);
@@ -311,6 +340,7 @@ impl State {
         }
         for event in &commit.events {
             self.index_event(key, event, &before, &after, changes);
+            self.index_waiting(key, event, &before, &after, trace);
         }
         self.index_leases(key, &before, &after);
     }

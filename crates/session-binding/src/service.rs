@@ -1,7 +1,6 @@
 //! Starting, running and stopping.
 
 use crate::attachments::Attachments;
-use crate::clock::Clock;
 use crate::commands::{self, Commands};
 use crate::deadlines::{self, Deadlines};
 use crate::leases::{self, Leases};
@@ -12,6 +11,7 @@ use crate::{Options, StartError, grpc, inbox};
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PolicyTable};
 use askbus_ledger::{Bus, LedgerError};
+use askbus_wire::clock::Clock;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -59,7 +59,7 @@ impl Core {
 
 /// A running session-binding.
 pub struct Handle {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     address: Option<SocketAddr>,
     queues: TaskTracker,
     stop_queues: CancellationToken,

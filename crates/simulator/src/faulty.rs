@@ -1,13 +1,13 @@
-//! The bus as one replica has it: it can be cut off from it, it can die in the middle of anything,
+//! The bus as one process has it: it can be cut off from it, it can die in the middle of anything,
 //! and its clock is off.
 
 use crate::random::Random;
-use askbus_domain::{ClarifyId, Commit, SessionId, TenantId, Timestamp};
+use askbus_domain::{ClarifyId, Commit, PersonId, SessionId, TenantId, Timestamp};
 use askbus_ledger::{
-    Ack, Alive, AppendError, Bus, Delivery, Inbox, Ledger, LedgerError, ReplySink, Stored,
-    Submission, Submitted,
+    Ack, Alive, AppendError, Bus, Delivery, Drafts, Inbox, Ledger, LedgerError, ReplySink, Stored,
+    StoredDraft, Submission, Submitted,
 };
-use askbus_wire::messages::{Heartbeat, InboxReply};
+use askbus_wire::messages::{Draft, Heartbeat, InboxReply};
 use async_trait::async_trait;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long an operation on a bus that is cut off hangs at most before it fails.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Messages between the bus and the replica.
+/// Messages between the bus and the process.
 const CAPACITY: usize = 64;
 
 /// Something that is on or off, for those who wait for a change.
@@ -50,15 +50,15 @@ impl Switch {
     }
 }
 
-/// What stands between a replica and the bus.
+/// What stands between a process and the bus.
 pub(crate) struct Line {
-    /// Cancelled when the replica is dead: it changes nothing any more.
+    /// Cancelled when the process is dead: it changes nothing any more.
     pub dead: CancellationToken,
     /// Whether the bus is out of reach.
     pub cut: Switch,
-    /// How far the replica's clock is ahead of the bus's.
+    /// How far the process's clock is ahead of the bus's.
     pub skew_ms: i64,
-    /// In how many of a hundred writes the replica dies right after the write.
+    /// In how many of a hundred writes the process dies right after the write.
     pub deadly_percent: u32,
     /// In how many of a thousand operations it dies before or after any of them.
     pub deadly_permille: u32,
@@ -67,7 +67,7 @@ pub(crate) struct Line {
     /// How late a message of the tail may be.
     pub slow_tail: Duration,
     pub random: Mutex<Random>,
-    /// Whether the replica has learnt how far its clock is off.
+    /// Whether the process has learnt how far its clock is off.
     pub told: AtomicBool,
 }
 
@@ -80,7 +80,7 @@ impl Line {
         choose(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until the bus is out of reach or the replica dead.
+    /// Waits until the bus is out of reach or the process dead.
     async fn lost(&self) {
         tokio::select! {
             biased;
@@ -89,7 +89,7 @@ impl Line {
         }
     }
 
-    /// Waits until the bus can be reached; false once the replica is dead.
+    /// Waits until the bus can be reached; false once the process is dead.
     async fn reached(&self) -> bool {
         tokio::select! {
             biased;
@@ -146,7 +146,7 @@ pub(crate) fn through(line: &Arc<Line>, bus: &Bus) -> Bus {
     Bus {
         ledger: Arc::new(Faulty(Arc::clone(line), Arc::clone(&bus.ledger))),
         inbox: Arc::new(Faulty(Arc::clone(line), Arc::clone(&bus.inbox))),
-        drafts: Arc::clone(&bus.drafts),
+        drafts: Arc::new(Faulty(Arc::clone(line), Arc::clone(&bus.drafts))),
         alive: Arc::new(Faulty(Arc::clone(line), Arc::clone(&bus.alive))),
     }
 }
@@ -300,6 +300,10 @@ impl Ack for Settle {
     async fn term(&self) -> Result<(), LedgerError> {
         self.0.whole(self.1.term()).await
     }
+
+    async fn retry(&self, pause: Duration) -> Result<(), LedgerError> {
+        self.0.whole(self.1.retry(pause)).await
+    }
 }
 
 struct Reply(Arc<Line>, Box<dyn ReplySink>);
@@ -310,6 +314,30 @@ impl ReplySink for Reply {
         if self.0.begin().await.is_ok() {
             self.1.send(reply).await;
         }
+    }
+}
+
+#[async_trait]
+impl Drafts for Faulty<dyn Drafts> {
+    async fn put(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+        person: &PersonId,
+        draft: &Draft,
+    ) -> Result<(), LedgerError> {
+        let put = self.1.put(tenant, session, id, person, draft);
+        self.0.whole(put).await
+    }
+
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+    ) -> Result<Vec<StoredDraft>, LedgerError> {
+        self.0.whole(self.1.list(tenant, session, id)).await
     }
 }
 

@@ -1,14 +1,18 @@
 //! The promises of a whole run, as functions over what the log, the inbox and everybody in it saw.
 
-use crate::world::{LEASE, Records, Sent};
+mod people;
+
+use crate::world::{LEASE, Records};
 use askbus_domain::{
-    AskerId, CancelCause, Clarification, ClarifyId, Event, Millis, Outcome, Reason, Response,
-    SessionId, Timestamp, Verdict, check_history, verdict,
+    AskerId, CancelCause, Clarification, ClarifyId, Event, Millis, Outcome, Response, SessionId,
+    Timestamp, Verdict, check_history, verdict,
 };
+pub use people::{check_history_is_shown, check_screens, check_told};
+
 use askbus_ledger::Stored;
 use askbus_ledger::hostile::Arrived;
 use askbus_wire::codec::Decoded;
-use askbus_wire::messages::{InboxBody, InboxReply, Kept};
+use askbus_wire::messages::{InboxBody, Kept};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,8 +23,9 @@ const HEARD_WITHIN_MS: i64 = 60_000;
 /// milliseconds.
 const GONE_SLACK_MS: i64 = 100;
 
-/// Signs of life that are no more than this apart may be lost together: half a heartbeat.
-const APART: Millis = Millis(500);
+/// Signs of life that are no more than this apart may be lost together: a silence of one and a half
+/// heartbeats goes unnoticed.
+const APART: Millis = Millis(LEASE.0 / 2);
 
 /// What is left when a run is over.
 pub struct History<'a> {
@@ -83,7 +88,9 @@ pub fn check(history: &History<'_>) -> Vec<String> {
     broken.extend(check_sessions(history));
     broken.extend(check_nothing_waits(history));
     broken.extend(check_sent_is_kept(history));
-    broken.extend(check_authors_were_told_the_truth(history));
+    broken.extend(check_told(history));
+    broken.extend(check_screens(history));
+    broken.extend(check_history_is_shown(history));
     broken.extend(check_results(history));
     broken.extend(check_timeouts(history));
     broken.extend(check_unasked(history));
@@ -121,16 +128,16 @@ pub fn check_nothing_waits(history: &History<'_>) -> Vec<String> {
 
 /// Whatever the inbox took in is in the log: as the resolution, as late, as a hold, or as refused.
 pub fn check_sent_is_kept(history: &History<'_>) -> Vec<String> {
-    let lost = |sent: &&Sent| !is_kept(history, sent);
-    let tell = |sent: &Sent| format!("lost: {:?} to {}", sent.body, sent.clarify_id);
-    history.records.sent.iter().filter(lost).map(tell).collect()
+    let lost = |sent: &&Arrived| !is_kept(history, sent);
+    let tell = |sent: &Arrived| format!("lost: {:?} to {}", sent.message.body, sent.clarify_id);
+    history.arrivals.iter().filter(lost).map(tell).collect()
 }
 
-fn is_kept(history: &History<'_>, sent: &Sent) -> bool {
+fn is_kept(history: &History<'_>, sent: &Arrived) -> bool {
     let Some(question) = history.of(sent.clarify_id) else {
         return false;
     };
-    match &sent.body {
+    match &sent.message.body {
         InboxBody::Hold { .. } => question.held_by.is_some() || !question.is_pending(),
         InboxBody::PassOn {
             actor, answer_id, ..
@@ -157,38 +164,6 @@ fn is_refused(history: &History<'_>, response: &Response) -> bool {
         .any(|(_, _, e)| matches!(e, Event::Refused { sent, .. } if sent.contains(&id)))
 }
 
-/// What an author was told is what the log says.
-pub fn check_authors_were_told_the_truth(history: &History<'_>) -> Vec<String> {
-    let mut broken = Vec::new();
-    for sent in &history.records.sent {
-        let (Some(reply), Some(question)) = (&sent.reply, history.of(sent.clarify_id)) else {
-            continue;
-        };
-        let outcome = question.outcome.as_deref();
-        let own = match &sent.body {
-            InboxBody::Respond(response) => is_refused(history, response),
-            InboxBody::Hold { .. } | InboxBody::PassOn { .. } => false,
-        };
-        let true_word = match reply {
-            InboxReply::Settled { outcome: told }
-            | InboxReply::Conflict { outcome: told }
-            | InboxReply::Late { outcome: told, .. } => outcome == Some(told.as_ref()),
-            InboxReply::Held => question.held_by.is_some(),
-            InboxReply::PassedOn { goes_on } => {
-                question.late.iter().any(|n| n.way() == Some(*goes_on))
-            }
-            InboxReply::Refused { .. } => own,
-        };
-        if !true_word {
-            broken.push(format!(
-                "the author of {:?} to {} was told {reply:?}, the log says {outcome:?}",
-                sent.body, sent.clarify_id
-            ));
-        }
-    }
-    broken
-}
-
 /// A result that an agent got is the log's resolution.
 pub fn check_results(history: &History<'_>) -> Vec<String> {
     let differs = |(id, told): &(ClarifyId, Outcome)| {
@@ -207,7 +182,7 @@ pub fn check_timeouts(history: &History<'_>) -> Vec<String> {
         let Some(outcome) = after.outcome.as_deref() else {
             continue;
         };
-        if outcome.reason != Reason::Timeout {
+        if !outcome.is_by_clock() {
             continue;
         }
         let deadline = before.expires_at();
@@ -222,6 +197,7 @@ pub fn check_timeouts(history: &History<'_>) -> Vec<String> {
             let answers = match &arrived.message.body {
                 InboxBody::Respond(response) => !is_refused(history, response),
                 InboxBody::Hold { .. } => before.held_by.is_none(),
+                InboxBody::PassOn { .. } => false,
             };
             arrived.clarify_id == before.id && arrived.stored_at <= deadline && answers
         });
@@ -272,8 +248,8 @@ pub fn check_outcomes_are_heard(history: &History<'_>) -> Vec<String> {
     broken
 }
 
-/// Nobody is taken for gone who was heard twice within the lease before that was decided: once may
-/// fall into a silence too short to be noticed. Where heartbeats get lost, nobody can know.
+/// Nobody is taken for gone who was heard within the lease before that was decided, and not only
+/// within one silence too short to be noticed. Where heartbeats get lost, nobody can know.
 pub fn check_the_gone_are_gone(history: &History<'_>) -> Vec<String> {
     if !history.records.heartbeats_arrive {
         return Vec::new();
@@ -315,7 +291,7 @@ pub fn check_the_gone_are_gone(history: &History<'_>) -> Vec<String> {
 }
 
 /// When an asker, or the turn it holds, was heard last within the lease before a moment, if it was
-/// heard twice.
+/// heard at moments that far apart.
 fn heard_before(records: &Records, asker: &AskerId, at: Timestamp) -> Option<Timestamp> {
     let own = |kept: &Kept| match kept {
         Kept::Asker(_, name) => name == asker,

@@ -1,4 +1,4 @@
-//! Connections between callers and one replica, which can all be cut at once.
+//! Connections between callers and one process, which can all be cut at once.
 
 use askbus_wire::memory::{MemoryAddress, MemoryListener};
 use tokio::task::JoinSet;

@@ -1,30 +1,23 @@
-//! People: they follow the log and answer through the inbox, early or late, twice or not at all.
+//! People: they look at what a gateway shows them and answer through it, early or late, twice or not
+//! at all, from one gateway or another.
 
+use crate::panel::{self, Socket};
 use crate::random::Random;
-use crate::world::{Sent, World, tenant};
-use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Clock, Event, OptionId, PersonId,
-    QuestionId, Response, Rights, SessionId, Surface,
-};
-use askbus_ledger::Submission;
-use askbus_wire::codec::Decoded;
-use askbus_wire::messages::{InboxBody, InboxMessage};
+use crate::world::{Shown, Told, World};
+use askbus_domain::{ClarifyId, Timestamp};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// How long an author waits for a verdict.
+/// How long a gateway may take to say what became of an answer while the connection stands.
 const VERDICT: Duration = Duration::from_secs(30);
 /// Nobody takes longer to answer, in milliseconds.
 const LONGEST: u64 = 20_000;
-
-/// A question as a person sees it.
-#[derive(Clone)]
-struct Seen {
-    session: SessionId,
-    clarify_id: ClarifyId,
-    seq: u64,
-    clock: Clock,
-}
+/// How often an answer is sent that is not taken.
+const TRIES: u32 = 8;
 
 #[derive(Clone, Copy)]
 enum Act {
@@ -37,145 +30,283 @@ enum Act {
     Misfit,
 }
 
+/// Something to be sent once its time has come and a connection is there.
+struct Plan {
+    at: Instant,
+    object: Value,
+    /// Which answer this is, if it is one: it will be told what became of it.
+    answer: Option<String>,
+    tries: u32,
+    /// Keeps the run from ending before.
+    _acting: TaskTrackerToken,
+}
+
+struct Person {
+    world: Arc<World>,
+    name: &'static str,
+    random: Random,
+    /// The last sequence of the log that was shown.
+    seen: Option<u64>,
+    /// Whether the replay of this connection is over.
+    whole: bool,
+    /// What waits on the screen.
+    waiting: BTreeSet<ClarifyId>,
+    /// Questions that were thought about.
+    known: BTreeSet<ClarifyId>,
+    plans: Vec<Plan>,
+    /// Answers on their way, with the moment each was sent on this connection.
+    sent: BTreeMap<String, (Instant, Plan)>,
+}
+
 /// One person until the run is over.
-pub(crate) async fn live(world: Arc<World>, name: &'static str, mut random: Random) {
-    let Ok(person) = PersonId::new(name) else {
-        return;
+pub(crate) async fn live(world: Arc<World>, name: &'static str, random: Random) {
+    let Some(token) = panel::token(name) else {
+        return world.broken(format!("{name} has no credential"));
     };
-    let Ok(mut tail) = world.bus.ledger.tail(1).await else {
-        return world.broken("a person cannot follow the log");
+    let mut person = Person {
+        world: Arc::clone(&world),
+        name,
+        random,
+        seen: None,
+        whole: false,
+        waiting: BTreeSet::new(),
+        known: BTreeSet::new(),
+        plans: Vec::new(),
+        sent: BTreeMap::new(),
     };
-    loop {
-        let stored = tokio::select! {
-            biased;
-            () = world.over.cancelled() => return,
-            stored = tail.recv() => stored,
-        };
-        let Some(stored) = stored else { return };
-        let Decoded::Commit(commit) = &stored.decoded else {
-            world.broken("the log holds what nobody can read");
-            continue;
-        };
-        for event in &commit.events {
-            if let Event::Requested {
-                clarify_id, clock, ..
-            } = event
-            {
-                let seen = Seen {
-                    session: stored.session.clone(),
-                    clarify_id: *clarify_id,
-                    seq: stored.seq,
-                    clock: *clock,
-                };
-                let acting = act(Arc::clone(&world), person.clone(), seen, random.fork());
-                world.acting.spawn(acting);
+    while !world.over.is_cancelled() {
+        let opened = Socket::open(&world, token, person.seen, &mut person.random).await;
+        if let Some(socket) = opened {
+            person.look(socket).await;
+        }
+        let pause = person.random.millis(10, 1_500);
+        let _ = tokio::time::timeout(pause, world.over.cancelled()).await;
+    }
+    let waiting = std::mem::take(&mut person.waiting);
+    world
+        .records()
+        .still_shown
+        .extend(waiting.into_iter().map(|id| (name, id)));
+}
+
+impl Person {
+    /// Looks and acts while the connection stands.
+    async fn look(&mut self, mut socket: Socket) {
+        // What was said on the last connection is said again: it may not have arrived.
+        for (_, (_, plan)) in std::mem::take(&mut self.sent) {
+            self.plans.push(plan);
+        }
+        let connection = self.world.connection();
+        let world = Arc::clone(&self.world);
+        loop {
+            let next = self.plans.iter().map(|plan| plan.at);
+            let overdue = self.sent.values().map(|(at, _)| *at + VERDICT);
+            let due = next.chain(overdue).min();
+            tokio::select! {
+                biased;
+                () = world.over.cancelled() => return,
+                object = socket.next() => match object {
+                    Some(object) => self.hear(connection, object),
+                    None => return,
+                },
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.complain();
+                    if !self.act(&mut socket).await {
+                        return;
+                    }
+                }
             }
         }
     }
-}
 
-async fn act(world: Arc<World>, person: PersonId, seen: Seen, mut random: Random) {
-    let left = world.clock.now().until(seen.clock.expires_at(false)).0;
-    // Around the deadline it is most interesting.
-    let wait = if random.percent(30) {
-        random.between(left.saturating_sub(300), left + 700)
-    } else {
-        random.between(0, left.saturating_mul(13) / 10)
-    };
-    tokio::time::sleep(Duration::from_millis(wait.min(LONGEST))).await;
-    let kind = random.choose(
-        &[
-            (20, Act::Ignore),
-            (45, Act::Answer),
-            (7, Act::Dismiss),
-            (4, Act::Skip),
-            (4, Act::AskBack),
-            (14, Act::Hold),
-            (6, Act::Misfit),
-        ],
-        Act::Ignore,
-    );
-    let actor = Actor {
-        person,
-        surface: Surface::Web,
-    };
-    if matches!(kind, Act::Ignore) {
-        return;
+    /// Nobody waits for ever for a verdict while the connection stands.
+    fn complain(&mut self) {
+        let now = Instant::now();
+        let overdue = |(at, _): &(Instant, Plan)| *at + VERDICT <= now;
+        let late: Vec<String> = self
+            .sent
+            .iter()
+            .filter(|(_, sent)| overdue(sent))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in late {
+            self.sent.remove(&id);
+            self.world
+                .broken(format!("{} was not told what became of {id}", self.name));
+        }
     }
-    if matches!(kind, Act::Hold) {
-        let body = InboxBody::Hold {
-            actor: actor.clone(),
+
+    /// Sends what is due; false when the connection is over.
+    async fn act(&mut self, socket: &mut Socket) -> bool {
+        let now = Instant::now();
+        while let Some(place) = self.plans.iter().position(|plan| plan.at <= now) {
+            let plan = self.plans.swap_remove(place);
+            let stands = socket.send(&plan.object).await;
+            match plan.answer.clone() {
+                Some(id) => drop(self.sent.insert(id, (now, plan))),
+                None if stands => {}
+                None => self.plans.push(plan),
+            }
+            if !stands {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn hear(&mut self, connection: u64, object: Value) {
+        let event = object.get("event").and_then(Value::as_str).unwrap_or("");
+        let own = object.get("answer_id").and_then(Value::as_str);
+        // A verdict names the answer and has no place in the log.
+        if let Some(id) = own.filter(|_| object.get("seq").is_none()) {
+            let id = id.to_owned();
+            return self.told(id, object);
+        }
+        match (event, panel::question(&object)) {
+            ("clarify.requested", Some(id)) => {
+                self.waiting.insert(id);
+                if self.known.insert(id) {
+                    self.think(id, &object);
+                }
+            }
+            ("clarify.resolved", Some(id)) if object.get("seq").is_some() => {
+                self.waiting.remove(&id);
+            }
+            ("ready", _) => {
+                let pending = object.get("pending").and_then(Value::as_array);
+                let ids = pending.into_iter().flatten().filter_map(Value::as_str);
+                let ids: BTreeSet<ClarifyId> =
+                    ids.filter_map(|id| ClarifyId::parse(id).ok()).collect();
+                self.waiting.retain(|id| ids.contains(id));
+            }
+            ("error", _) => {
+                let error = object.to_string();
+                self.world.broken(format!("{} was told {error}", self.name));
+            }
+            _ => {}
+        }
+        // Between a greeting and the end of the replay not everything was shown up to its sequence.
+        self.whole = (self.whole && event != "hello") || event == "ready";
+        if let Some(seq) = object.get("seq").and_then(Value::as_u64)
+            && self.whole
+        {
+            self.seen = Some(self.seen.map_or(seq, |seen| seen.max(seq)));
+        }
+        let now = self.world.clock.now();
+        self.world.records().shown.push(Shown {
+            person: self.name,
+            connection,
+            at: now,
+            object,
+        });
+    }
+
+    /// Hears what became of an answer; sends it again when it was not taken for a passing reason.
+    fn told(&mut self, id: String, object: Value) {
+        let was_taken = object.get("event").and_then(Value::as_str) == Some("clarify.sent")
+            || object.get("verdict").is_some();
+        let sent = self.sent.remove(&id);
+        if let Some(clarify_id) = panel::question(&object) {
+            self.world.records().told.push(Told {
+                person: self.name,
+                clarify_id,
+                answer_id: id,
+                object,
+            });
+        }
+        if let Some((_, mut plan)) = sent
+            && !was_taken
+            && plan.tries < TRIES
+        {
+            plan.tries += 1;
+            plan.at = Instant::now() + self.random.millis(50, 500);
+            self.plans.push(plan);
+        }
+    }
+
+    /// Makes plans about a question that is new.
+    fn think(&mut self, id: ClarifyId, shown: &Value) {
+        let random = &mut self.random;
+        let deadline = shown.get("deadline").and_then(Value::as_i64);
+        let left = deadline.map_or(LONGEST, |at| {
+            let deadline = Timestamp::from_unix_millis(at);
+            self.world.clock.now().until(deadline).0
+        });
+        // Around the deadline it is most interesting.
+        let wait = if random.percent(30) {
+            random.between(left.saturating_sub(300), left + 700)
+        } else {
+            random.between(0, left.saturating_mul(13) / 10)
         };
-        send(&world, &seen, body, &mut random).await;
-        if random.percent(30) {
+        let mut at = Instant::now() + Duration::from_millis(wait.min(LONGEST));
+        let kind = random.choose(
+            &[
+                (20, Act::Ignore),
+                (45, Act::Answer),
+                (7, Act::Dismiss),
+                (4, Act::Skip),
+                (4, Act::AskBack),
+                (14, Act::Hold),
+                (6, Act::Misfit),
+            ],
+            Act::Ignore,
+        );
+        if matches!(kind, Act::Ignore) {
             return;
         }
-        tokio::time::sleep(random.millis(0, 15_000)).await;
-    }
-    if let Some(response) = response(actor, kind, &mut random) {
-        let body = InboxBody::Respond(response);
-        send(&world, &seen, body.clone(), &mut random).await;
-        if random.percent(20) {
+        if matches!(kind, Act::Hold) {
+            let hold = json!({"event": "clarify.hold", "clarify_id": id});
+            self.plan(at, hold, None);
+            if self.random.percent(30) {
+                return;
+            }
+            at += self.random.millis(0, 15_000);
+        }
+        let answer_id = format!("{}-{:016x}", self.name, self.random.seed());
+        let object = answer(id, &answer_id, kind, &mut self.random);
+        self.plan(at, object.clone(), Some(answer_id.clone()));
+        if self.random.percent(20) {
             // The same again, at once or much later.
-            tokio::time::sleep(random.millis(0, 4_000)).await;
-            send(&world, &seen, body, &mut random).await;
+            at += self.random.millis(0, 4_000);
+            self.plan(at, object, Some(answer_id));
         }
+    }
+
+    fn plan(&mut self, at: Instant, object: Value, answer: Option<String>) {
+        self.plans.push(Plan {
+            at,
+            object,
+            answer,
+            tries: 0,
+            _acting: self.world.acting.token(),
+        });
     }
 }
 
-fn response(actor: Actor, kind: Act, random: &mut Random) -> Option<Response> {
-    let action = match kind {
-        Act::Dismiss => AnswerAction::Dismiss,
-        Act::Skip => AnswerAction::Skip,
-        Act::AskBack => AnswerAction::AskBack,
-        Act::Ignore | Act::Answer | Act::Hold | Act::Misfit => AnswerAction::Answer,
-    };
-    let id = format!("{}-{:016x}", actor.person, random.seed());
-    let mut entry = AnswerEntry::default();
-    if random.percent(50) {
-        entry.option_ids = vec![OptionId::new("o1").ok()?];
+fn answer(id: ClarifyId, answer_id: &str, kind: Act, random: &mut Random) -> Value {
+    let mut entry = if random.percent(50) {
+        json!({"option_ids": ["o1"]})
     } else {
-        entry.text = Some(format!("words of {id}"));
+        json!({"text": format!("words of {answer_id}")})
+    };
+    let action = match kind {
+        Act::Dismiss => "dismiss",
+        Act::Skip => "skip",
+        Act::AskBack => "ask_back",
+        Act::Ignore | Act::Answer | Act::Hold | Act::Misfit => "answer",
+    };
+    if let (Act::Misfit, Some(entry)) = (kind, entry.as_object_mut()) {
+        entry.insert("question_id".to_owned(), "q9".into());
     }
-    if matches!(kind, Act::Misfit) {
-        entry.question_id = Some(QuestionId::new("q9").ok()?);
+    let mut object = json!({
+        "event": "clarify.respond",
+        "clarify_id": id,
+        "answer_id": answer_id,
+        "action": action,
+        "answers": [entry],
+    });
+    if let (Act::AskBack, Some(object)) = (kind, object.as_object_mut()) {
+        object.insert("text".to_owned(), format!("more for {answer_id}").into());
     }
-    Some(Response {
-        answer_id: AnswerId::new(&id).ok()?,
-        actor,
-        action,
-        answers: vec![entry],
-        text: matches!(kind, Act::AskBack).then(|| format!("more for {id}")),
-    })
-}
-
-/// Sends until the inbox says that it has it, or patience is over.
-async fn send(world: &Arc<World>, seen: &Seen, body: InboxBody, random: &mut Random) {
-    for _ in 0..6 {
-        let submission = Submission {
-            tenant: tenant(),
-            session: seen.session.clone(),
-            clarify_id: seen.clarify_id,
-            message: InboxMessage::new(seen.seq, Rights::default(), body.clone()),
-            trace: None,
-        };
-        if let Ok(submitted) = world.bus.inbox.submit(submission).await {
-            let place = {
-                let mut records = world.records();
-                records.sent.push(Sent {
-                    session: seen.session.clone(),
-                    clarify_id: seen.clarify_id,
-                    body,
-                    reply: None,
-                });
-                records.sent.len() - 1
-            };
-            let reply = tokio::time::timeout(VERDICT, submitted.reply).await;
-            if let (Ok(Ok(reply)), Some(sent)) = (reply, world.records().sent.get_mut(place)) {
-                sent.reply = Some(reply);
-            }
-            return;
-        }
-        tokio::time::sleep(random.millis(50, 500)).await;
-    }
+    object
 }

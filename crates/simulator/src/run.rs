@@ -1,19 +1,20 @@
 //! One run from its seed to its verdict.
 
 use crate::invariants::{History, check};
+use crate::process::{self, Nature, Service};
 use crate::random::Random;
-use crate::replica::{self, Nature};
-use crate::world::{EPOCH, LEASE, World, keys};
-use crate::{agent, host, person};
-use askbus_domain::{ClarifyId, Event, Timestamp};
+use crate::world::{EPOCH, LEASE, World, keys, tenant};
+use crate::{agent, host, panel, person};
+use askbus_domain::{ClarifyId, Event, Session, SessionId, Timestamp};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};
 use askbus_wire::client::Client;
 use askbus_wire::codec::Decoded;
 use askbus_wire::messages::Lease;
 use askbus_wire::proto::GetClarificationRequest;
 use askbus_wire::{convert, proto};
+use serde_json::Value;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -27,8 +28,11 @@ const AGENTS_END_WITHIN: Duration = Duration::from_mins(10);
 const PEOPLE_END_WITHIN: Duration = Duration::from_mins(10);
 /// The inbox is empty by then.
 const DRAINED_WITHIN: Duration = Duration::from_mins(5);
-/// After everybody is gone: a lease, and as long as a bus that loses heartbeats needs to show it.
-const LEASES_END_WITHIN: Duration = Duration::from_mins(3);
+/// After everybody is gone: a lease, and as long as a bus needs to show it that loses nothing but a
+/// heartbeat that cannot be sent now and then.
+const LEASES_END_WITHIN: Duration = Duration::from_secs(20);
+/// The same on a bus that loses many heartbeats.
+const LEASES_END_LATE_WITHIN: Duration = Duration::from_mins(4);
 
 /// Long enough for what is over to be forgotten: in part, and as a whole.
 const MINUTES: Duration = Duration::from_mins(6);
@@ -140,23 +144,13 @@ async fn simulate(seed: u64) -> Report {
     let faults = faults(&mut random);
     let (bus, handle) = hostile::open_at(random.seed(), faults, EPOCH);
     let replicas = usize::try_from(random.between(1, 3)).unwrap_or(1);
-    let world = World::new(bus, replicas);
+    let gateways = usize::try_from(random.between(1, 2)).unwrap_or(1);
+    let world = World::new(bus, replicas, gateways);
     world.records().heartbeats_arrive = faults.lost_heartbeat == 0;
-    let skewed = random.between(0, 3);
     let mut background = JoinSet::new();
     background.spawn(listen(Arc::clone(&world)));
-    for index in 0..replicas {
-        let skew = i64::try_from(random.between(0, 1_800)).unwrap_or(0) - 900;
-        let nature = Nature {
-            index,
-            skew_ms: if index as u64 == skewed { skew } else { 0 },
-            deadly_percent: u32::try_from(random.between(0, 4)).unwrap_or(0),
-            deadly_permille: u32::try_from(random.between(0, 3)).unwrap_or(0),
-            error_ms: i64::try_from(random.between(0, 50)).unwrap_or(0) - 25,
-            slow_tail: random.millis(0, 500),
-            troubled: random.percent(85),
-        };
-        background.spawn(replica::live(Arc::clone(&world), nature, random.fork()));
+    for nature in natures(replicas, gateways, &mut random) {
+        background.spawn(process::live(Arc::clone(&world), nature, random.fork()));
     }
     for name in ["ann", "bob"] {
         if name == "ann" || random.percent(40) {
@@ -182,11 +176,33 @@ async fn simulate(seed: u64) -> Report {
         tokio::time::sleep(if hours { HOURS } else { MINUTES }).await;
     }
     ask_for_everything(&world, &handle, &mut random).await;
+    look_back(&world, &handle, &mut random).await;
+    look_for_drafts(&world).await;
     world.over.cancel();
     while background.join_next().await.is_some() {}
     let report = judge(seed, &world, &handle);
     drop(handle);
     report
+}
+
+fn natures(replicas: usize, gateways: usize, random: &mut Random) -> Vec<Nature> {
+    let skewed = random.between(0, 3);
+    let bindings = (0..replicas).map(|index| (Service::SessionBinding, index));
+    let all = bindings.chain((0..gateways).map(|index| (Service::Gateway, index)));
+    let nature = |(service, index): (Service, usize)| {
+        let skew = i64::try_from(random.between(0, 1_800)).unwrap_or(0) - 900;
+        Nature {
+            service,
+            index,
+            skew_ms: if index as u64 == skewed { skew } else { 0 },
+            deadly_percent: u32::try_from(random.between(0, 4)).unwrap_or(0),
+            deadly_permille: u32::try_from(random.between(0, 3)).unwrap_or(0),
+            error_ms: i64::try_from(random.between(0, 50)).unwrap_or(0) - 25,
+            slow_tail: random.millis(0, 500),
+            troubled: random.percent(85),
+        }
+    };
+    all.map(nature).collect()
 }
 
 /// Waits until everybody has ended and everything is judged.
@@ -195,6 +211,7 @@ async fn settle_down(world: &Arc<World>, handle: &HostileHandle, mut agents: Joi
     if timeout(AGENTS_END_WITHIN, ended).await.is_err() {
         world.broken("an agent does not come to an end");
     }
+    leases_end(world, handle).await;
     // People have read the log by then, and do what they mean to do.
     tokio::time::sleep(Duration::from_secs(5)).await;
     world.acting.close();
@@ -204,14 +221,6 @@ async fn settle_down(world: &Arc<World>, handle: &HostileHandle, mut agents: Joi
     {
         world.broken("a person does not come to an end");
     }
-    let waits = || pending(handle).next().is_some();
-    let leases = async {
-        while waits() {
-            tokio::time::sleep(Duration::from_millis(LEASE.0)).await;
-        }
-    };
-    // Whatever still waits then is found in the log.
-    let _ = timeout(LEASES_END_WITHIN, leases).await;
     let drained = async {
         while handle.unjudged() > 0 {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -220,6 +229,39 @@ async fn settle_down(world: &Arc<World>, handle: &HostileHandle, mut agents: Joi
     if timeout(DRAINED_WITHIN, drained).await.is_err() {
         world.broken(format!("{} messages stay in the inbox", handle.unjudged()));
     }
+}
+
+/// Nothing waits longer than its lease for those who are gone, and no turn goes on without them.
+async fn leases_end(world: &World, handle: &HostileHandle) {
+    let within = if world.records().heartbeats_arrive {
+        LEASES_END_WITHIN
+    } else {
+        LEASES_END_LATE_WITHIN
+    };
+    let over = async {
+        while pending(handle).next().is_some() || turns_on(handle) {
+            tokio::time::sleep(Duration::from_millis(LEASE.0 / 10)).await;
+        }
+    };
+    if timeout(within, over).await.is_err() {
+        let waiting: Vec<String> = pending(handle).map(|id| id.to_string()).collect();
+        world.broken(format!(
+            "everybody is gone for {within:?}, and there still is: {waiting:?}, a turn: {}",
+            turns_on(handle)
+        ));
+    }
+}
+
+/// Whether a turn is active in any session.
+fn turns_on(handle: &HostileHandle) -> bool {
+    let mut sessions: BTreeMap<SessionId, Session> = BTreeMap::new();
+    for stored in handle.log() {
+        if let Decoded::Commit(commit) = &stored.decoded {
+            let session = sessions.entry(stored.session.clone()).or_default();
+            session.apply(commit);
+        }
+    }
+    sessions.values().any(|s| s.active_turn().is_some())
 }
 
 /// The questions of the log that are not settled.
@@ -290,6 +332,50 @@ async fn look_up(client: &Client, id: ClarifyId) -> Option<proto::Clarification>
     None
 }
 
+/// Lets a person look at everything that is over, as their screen would.
+async fn look_back(world: &World, handle: &HostileHandle, random: &mut Random) {
+    const PATH: &str = "/api/clarifications?status=settled&limit=1000";
+    let Some(token) = panel::token("ann") else {
+        return;
+    };
+    let last = handle.log().len() as u64;
+    for _ in 0..40 {
+        if let Some(history) = panel::get(world, token, PATH, random).await
+            && history.get("seq").and_then(Value::as_u64) >= Some(last)
+        {
+            world.records().histories.push(history);
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    world.broken("nobody can look at what is over");
+}
+
+/// Whoever was told that their words are kept as a draft finds them there.
+async fn look_for_drafts(world: &World) {
+    let told = world.records().told.clone();
+    for told in told.iter().filter(|told| told.is_draft()) {
+        let Some(session) = told.session() else {
+            world.broken(format!("{told:?} names no session"));
+            continue;
+        };
+        let mut kept = false;
+        // A read may fail on this bus.
+        for _ in 0..20 {
+            let drafts = &world.bus.drafts;
+            if let Ok(drafts) = drafts.list(&tenant(), &session, told.clarify_id).await {
+                kept = drafts
+                    .iter()
+                    .any(|d| d.person.as_str() == told.person && d.draft.tab == told.answer_id);
+                break;
+            }
+        }
+        if !kept {
+            world.broken(format!("{told:?}, but there is no such draft"));
+        }
+    }
+}
+
 fn judge(seed: u64, world: &World, handle: &HostileHandle) -> Report {
     let (log, arrivals) = (handle.log(), handle.arrivals());
     let records = world.records();
@@ -304,7 +390,7 @@ fn judge(seed: u64, world: &World, handle: &HostileHandle) -> Report {
         broken: check(&history),
         commits: log.len(),
         asked: history.events().filter(requested).count(),
-        sent: records.sent.len(),
+        sent: arrivals.len(),
         story: tell(&history),
     }
 }

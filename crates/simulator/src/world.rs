@@ -6,10 +6,12 @@ use askbus_domain::{
     ClarifyId, Millis, Outcome, PersonId, ProfileId, SessionId, TenantId, Timestamp,
 };
 use askbus_ledger::Bus;
-use askbus_session_binding::Clock;
 use askbus_wire::client::Target;
+use askbus_wire::clock::Clock;
 use askbus_wire::memory::MemoryAddress;
-use askbus_wire::messages::{InboxBody, InboxReply, Kept};
+use askbus_wire::messages::Kept;
+use serde_json::Value;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -21,12 +23,16 @@ pub(crate) const EPOCH: Timestamp = Timestamp::from_unix_millis(1_800_000_000_00
 /// How long an asker or the holder of a turn may be missing.
 pub(crate) const LEASE: Millis = Millis(3_000);
 const TENANT: &str = "t";
+/// Everybody who may answer.
+const PEOPLE: [&str; 2] = ["ann", "bob"];
 
 /// Keys and credentials, made once a process: they take longer than a run.
 pub(crate) struct Keys {
     pub verifier: Verifier,
     pub agent: String,
     pub host: String,
+    /// Names and their credentials.
+    pub people: Vec<(String, String)>,
     _dir: TempDir,
 }
 
@@ -52,6 +58,9 @@ pub(crate) fn keys() -> &'static Keys {
             verifier: Verifier::open(dir.path()).expect("the key can be read"),
             agent: token(Role::Agent, "robot"),
             host: token(Role::Host, "ci"),
+            people: PEOPLE
+                .map(|name| (name.to_owned(), token(Role::Person, name)))
+                .to_vec(),
             _dir: dir,
         }
     })
@@ -63,24 +72,63 @@ pub(crate) fn tenant() -> TenantId {
     TenantId::new(TENANT).expect("a name")
 }
 
-/// Something that the inbox took in.
+/// What a person was told about an answer of theirs.
 #[derive(Debug, Clone)]
-pub struct Sent {
-    /// To which session.
-    pub session: SessionId,
-    /// To which question.
+pub struct Told {
+    /// Who.
+    pub person: &'static str,
+    /// Which question.
     pub clarify_id: ClarifyId,
-    /// What.
-    pub body: InboxBody,
-    /// What its author was told, if anything.
-    pub reply: Option<InboxReply>,
+    /// Which answer.
+    pub answer_id: String,
+    /// In the words of the gateway.
+    pub object: Value,
+}
+
+impl Told {
+    /// Whether the inbox has the answer, as far as its author was told.
+    pub fn is_sent(&self) -> bool {
+        self.object.get("event").and_then(Value::as_str) == Some("clarify.sent")
+            || self.object.get("verdict").is_some()
+    }
+
+    /// Whether the author was told that their words are kept as a draft.
+    pub fn is_draft(&self) -> bool {
+        let verdict = self.object.get("verdict").and_then(Value::as_str);
+        verdict.is_none_or(|v| v == "refused")
+            && self.object.get("kept").and_then(Value::as_bool) == Some(true)
+    }
+
+    /// The session, as the author was told.
+    pub fn session(&self) -> Option<SessionId> {
+        SessionId::new(self.object.get("session_id")?.as_str()?).ok()
+    }
+}
+
+/// Something that came to a person's screen.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// Whose.
+    pub person: &'static str,
+    /// Over which of all connections.
+    pub connection: u64,
+    /// When.
+    pub at: Timestamp,
+    /// In the words of the gateway.
+    pub object: Value,
 }
 
 /// What people and agents saw.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// What the inbox took in.
-    pub sent: Vec<Sent>,
+    /// What people were told about their answers.
+    pub told: Vec<Told>,
+    /// What came to their screens, in its order.
+    pub shown: Vec<Shown>,
+    /// What waits on a screen when everything is over.
+    pub still_shown: Vec<(&'static str, ClarifyId)>,
+    /// What is over, as people can look it up in the end.
+    pub histories: Vec<Value>,
     /// Results as agents got them.
     pub results: Vec<(ClarifyId, Outcome)>,
     /// Questions whose agents gave up without hearing how they ended, and when.
@@ -103,6 +151,8 @@ pub(crate) struct World {
     pub clock: Clock,
     /// Where the replicas can be reached.
     pub fronts: Vec<MemoryAddress>,
+    /// Where the gateways can be reached.
+    pub gateways: Vec<MemoryAddress>,
     /// Cancelled when nothing is broken on purpose any more.
     pub calm: CancellationToken,
     /// What people are about to do.
@@ -110,18 +160,21 @@ pub(crate) struct World {
     /// Cancelled when the run ends.
     pub over: CancellationToken,
     records: Mutex<Records>,
+    connections: AtomicU64,
 }
 
 impl World {
-    pub(crate) fn new(bus: Bus, replicas: usize) -> Arc<Self> {
+    pub(crate) fn new(bus: Bus, replicas: usize, gateways: usize) -> Arc<Self> {
         Arc::new(Self {
             bus,
             clock: Clock::virtual_at(EPOCH, 0, 0),
             fronts: (0..replicas).map(|_| MemoryAddress::new()).collect(),
+            gateways: (0..gateways).map(|_| MemoryAddress::new()).collect(),
             calm: CancellationToken::new(),
             acting: TaskTracker::new(),
             over: CancellationToken::new(),
             records: Mutex::default(),
+            connections: AtomicU64::new(0),
         })
     }
 
@@ -131,6 +184,11 @@ impl World {
 
     pub(crate) fn broken(&self, what: impl Into<String>) {
         self.records().broken.push(what.into());
+    }
+
+    /// A number for a new connection.
+    pub(crate) fn connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The replicas in an order of one's own.

@@ -1,6 +1,6 @@
-//! What tests start and talk to: real processes on free loopback ports with folders of their own,
-//! and the clients of people and agents. Nothing here knows how a question is decided; it only
-//! starts, speaks, waits with a bound, and cleans up, also when the test fails.
+//! What tests, and `askbus bench`, start and talk to: real processes on free loopback ports with
+//! folders of their own, and the clients of people and agents. Nothing here knows how a question is
+//! decided; it only starts, speaks, waits with a bound, and cleans up, also when the test fails.
 
 #![allow(
     clippy::indexing_slicing,
@@ -9,7 +9,9 @@
 
 mod balancer;
 mod bound;
+#[cfg(feature = "browser")]
 mod browser;
+mod cluster;
 mod mcp_python;
 mod mcp_stdio;
 mod nats;
@@ -24,19 +26,22 @@ mod up;
 
 pub use balancer::Balancer;
 pub use bound::{LIMIT, within};
+#[cfg(feature = "browser")]
 pub use browser::Browser;
+pub use cluster::{Host, NatsCluster, Network};
 pub use mcp_python::McpPython;
 pub use mcp_stdio::McpStdio;
 pub use nats::NatsServer;
 pub use output::Lines;
 pub use person::{Person, Reply};
-pub use places::{Askbus, python, workspace};
+pub use places::{Askbus, folder, nats_server, python, workspace};
 pub use process::{Finished, Process};
 pub use socket::Socket;
 pub use team::{Service, Team};
 pub use up::{Announcement, AskbusUp};
 
 /// The browser client's own names, for selectors.
+#[cfg(feature = "browser")]
 pub use fantoccini;
 /// The signals a test sends.
 pub use rustix::process::Signal;

@@ -3,15 +3,22 @@
 use crate::places::{folder, nats_server};
 use crate::process::Process;
 use anyhow::{Context as _, Result, anyhow};
+use rustix::process::Signal;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tokio::process::Command;
 
 /// A nats-server on a loopback port with a store of its own; gone on drop.
 pub struct NatsServer {
+    program: PathBuf,
     process: Option<Process>,
     port: u16,
     store: TempDir,
+    configured: bool,
 }
+
+/// The file of a server's configuration, in its store.
+const CONFIGURATION: &str = "server.conf";
 
 impl NatsServer {
     /// Starts one on a free port.
@@ -19,10 +26,30 @@ impl NatsServer {
     /// # Errors
     /// When it is not ready within the limit.
     pub async fn start() -> Result<Self> {
+        Self::start_program(&nats_server()?).await
+    }
+
+    /// Starts this program on a free port.
+    ///
+    /// # Errors
+    /// When it is not ready within the limit.
+    pub async fn start_program(program: &Path) -> Result<Self> {
+        Self::start_configured(program, "").await
+    }
+
+    /// Starts this program on a free port with more configuration, as a file of it would say.
+    ///
+    /// # Errors
+    /// When it is not ready within the limit.
+    pub async fn start_configured(program: &Path, configuration: &str) -> Result<Self> {
+        let store = folder()?;
+        std::fs::write(store.path().join(CONFIGURATION), configuration)?;
         let mut server = Self {
+            program: program.to_owned(),
             process: None,
             port: 0,
-            store: folder()?,
+            store,
+            configured: !configuration.is_empty(),
         };
         server.run().await?;
         Ok(server)
@@ -37,9 +64,11 @@ impl NatsServer {
             .local_addr()?
             .port();
         Ok(Self {
+            program: nats_server()?,
             process: None,
             port,
             store: folder()?,
+            configured: false,
         })
     }
 
@@ -54,6 +83,17 @@ impl NatsServer {
     /// When it cannot be connected to.
     pub async fn client(&self) -> Result<async_nats::Client> {
         Ok(async_nats::connect(self.url()).await?)
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// When it is not running.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let process = self.process.as_ref();
+        process
+            .ok_or_else(|| anyhow!("no nats-server runs"))?
+            .signal(signal)
     }
 
     /// Kills it at once (SIGKILL).
@@ -90,7 +130,7 @@ impl NatsServer {
     }
 
     async fn run(&mut self) -> Result<()> {
-        let mut command = Command::new(nats_server()?);
+        let mut command = Command::new(&self.program);
         let port = if self.port == 0 {
             "-1".to_owned()
         } else {
@@ -99,6 +139,9 @@ impl NatsServer {
         command
             .args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"])
             .arg(self.store.path());
+        if self.configured {
+            command.arg("-c").arg(self.store.path().join(CONFIGURATION));
+        }
         let process = Process::spawn("nats-server", command)?;
         let mut log = process.stderr.clone();
         let listening = log

@@ -28,7 +28,10 @@ fn tool(variable: &str, place: &str) -> Result<PathBuf> {
 }
 
 /// The nats-server program (`NATS_SERVER`, else the one `./test` brought).
-pub(crate) fn nats_server() -> Result<PathBuf> {
+///
+/// # Errors
+/// When it is not there.
+pub fn nats_server() -> Result<PathBuf> {
     tool("NATS_SERVER", "nats-server")
 }
 
@@ -41,7 +44,10 @@ pub fn python() -> Result<PathBuf> {
 }
 
 /// A temporary folder, removed on drop, and in any case when this process is gone.
-pub(crate) fn folder() -> Result<TempDir> {
+///
+/// # Errors
+/// When it cannot be made.
+pub fn folder() -> Result<TempDir> {
     let dir = tempfile::Builder::new().prefix("askbus-test-").tempdir()?;
     reaper::folder(dir.path());
     Ok(dir)

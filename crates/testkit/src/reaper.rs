@@ -1,6 +1,6 @@
 //! The last resort against left-over processes: a small shell that holds the reading end of a pipe.
 //! When the test's process is gone, however it died, the pipe closes and the shell kills the
-//! process groups it was told of and removes the folders it was told of.
+//! process groups it was told of and removes the folders and network namespaces it was told of.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -10,16 +10,18 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
-groups=" "; folders=""
+groups=" "; folders=""; namespaces=""
 while read -r verb what; do
     case $verb in
         group) groups="$groups$what " ;;
         done) groups="${groups%% "$what" *} ${groups#* "$what" }" ;;
         folder) folders="$folders$what
 " ;;
+        namespace) namespaces="$namespaces $what" ;;
     esac
 done
 for group in $groups; do kill -9 "-$group" 2>/dev/null; done
+for namespace in $namespaces; do ip netns delete "$namespace" 2>/dev/null; done
 printf %s "$folders" | while read -r folder; do rm -rf -- "$folder"; done
 "#;
 
@@ -57,4 +59,9 @@ pub(crate) fn done(id: i32) {
 /// A temporary folder that must not outlive this process.
 pub(crate) fn folder(path: &Path) {
     tell(&format!("folder {}\n", path.display()));
+}
+
+/// A network namespace that must not outlive this process.
+pub(crate) fn namespace(name: &str) {
+    tell(&format!("namespace {name}\n"));
 }

@@ -51,6 +51,11 @@ impl Team {
         &self.askbus
     }
 
+    /// The folder of its signing key.
+    pub fn keys(&self) -> &Path {
+        &self.keys
+    }
+
     /// The program as an agent or a person of this team runs it: against a service's address, with
     /// a credential, from a home that holds nothing.
     ///

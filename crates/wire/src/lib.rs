@@ -11,6 +11,7 @@ pub mod proto {
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/askbus.v1.bin"));
 
 pub mod client;
+pub mod clock;
 pub mod codec;
 pub mod convert;
 pub mod error;

@@ -199,7 +199,10 @@ pub struct PersonPresent {
     pub ago_ms: u64,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 const fn is_now(ago_ms: &u64) -> bool {
     *ago_ms == 0
 }

@@ -5,6 +5,8 @@
 mod bad_input;
 mod crash;
 mod fence;
+mod kill_matrix;
+mod observed;
 mod on_bus;
 mod outage;
 mod panel;

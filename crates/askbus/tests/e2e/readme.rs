@@ -3,7 +3,11 @@
 use crate::support::{BINARY, asked, choose, id};
 use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::{Askbus, AskbusUp, NatsServer, Person, Process, Service, Team, within};
+use async_nats::Client;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt as _;
+use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::sync::Mutex;
 use tokio::process::Command;
@@ -178,12 +182,13 @@ async fn services_over_nats() -> Result<()> {
     let ann = output(home, &lines.take("--role person")?).await?;
     let bot = output(home, &lines.take("--role agent")?).await?;
 
+    let on_nats = Lines::of(Some("On NATS"));
     let watcher = nats.client().await?;
     let mut happened = watcher
-        .subscribe(subject(&lines.take("nats sub 'clarify.*.*.*'")?))
+        .subscribe(quoted(&on_nats.take("nats sub 'clarify.*.*.*'")?))
         .await?;
     let mut sent = watcher
-        .subscribe(subject(&lines.take("nats sub 'clarify.respond.>'")?))
+        .subscribe(quoted(&on_nats.take("nats sub 'clarify.respond.>'")?))
         .await?;
     watcher.flush().await?;
 
@@ -218,12 +223,50 @@ async fn services_over_nats() -> Result<()> {
         .await?
         .context("ended")?;
     ensure!(answer.subject.ends_with(id(&shown)), "{}", answer.subject);
-    // What the tool sends for `nats micro ls`.
+    lines.all_were_run()?;
+    nats_tooling(&watcher, &on_nats, id(&shown)).await
+}
+
+/// What the tool sends for each line, and that the services and streams reply to it.
+async fn nats_tooling(client: &Client, lines: &Lines, clarify_id: &str) -> Result<()> {
+    let line = lines.take("nats stream info")?;
+    let info = request(
+        client,
+        &format!("$JS.API.STREAM.INFO.{}", word(&line, 3)),
+        "",
+    )
+    .await?;
+    ensure!(
+        info["config"]["subjects"] == json!(["askbus.log.*.*.*"]),
+        "{info}"
+    );
+    ensure!(info["state"]["messages"].as_u64() >= Some(3), "{info}");
+
+    let line = lines.take("nats stream get")?;
+    let wanted = json!({"last_by_subj": quoted(&line)}).to_string();
+    let got = format!("$JS.API.STREAM.MSG.GET.{}", word(&line, 3));
+    let got = request(client, &got, &wanted).await?;
+    let asked = got["message"]["data"].as_str().context("no data")?;
+    let asked = String::from_utf8(STANDARD.decode(asked)?)?;
+    ensure!(asked.contains(clarify_id), "{asked}");
+
+    let line = lines.take("nats consumer info")?;
+    let info = format!(
+        "$JS.API.CONSUMER.INFO.{}.{}",
+        word(&line, 3),
+        word(&line, 4)
+    );
+    let info = request(client, &info, "").await?;
+    ensure!(
+        info["config"]["filter_subject"] == "clarify.respond.acme.*.*",
+        "{info}"
+    );
+
     lines.take("nats micro ls")?;
     let mut found = std::collections::BTreeSet::new();
-    let inbox = watcher.new_inbox();
-    let mut pongs = watcher.subscribe(inbox.clone()).await?;
-    watcher
+    let inbox = client.new_inbox();
+    let mut pongs = client.subscribe(inbox.clone()).await?;
+    client
         .publish_with_reply("$SRV.PING", inbox, "".into())
         .await?;
     let all = async {
@@ -231,24 +274,45 @@ async fn services_over_nats() -> Result<()> {
             let Some(pong) = pongs.next().await else {
                 break;
             };
-            let pong: serde_json::Value = serde_json::from_slice(&pong.payload)?;
+            let pong: Value = serde_json::from_slice(&pong.payload)?;
             found.insert(pong["name"].as_str().unwrap_or_default().to_owned());
         }
         anyhow::Ok(())
     };
     within("three services", all).await??;
-    assert_eq!(
-        found.into_iter().collect::<Vec<_>>(),
-        [
-            "askbus-gateway",
-            "askbus-mcp-adapter",
-            "askbus-session-binding"
-        ]
-    );
+    let expected = [
+        "askbus-gateway",
+        "askbus-mcp-adapter",
+        "askbus-session-binding",
+    ];
+    ensure!(found.iter().eq(expected.iter()), "{found:?}");
+
+    let line = lines.take("nats micro info")?;
+    let info = request(client, &format!("$SRV.INFO.{}", word(&line, 3)), "").await?;
+    ensure!(info["metadata"]["tenants"] == "all", "{info}");
+    let line = lines.take("nats micro stats")?;
+    let stats = request(client, &format!("$SRV.STATS.{}", word(&line, 3)), "").await?;
+    let figures = &stats["endpoints"][0]["data"];
+    ensure!(figures["askbus_session_binding_asked"].is_u64(), "{stats}");
     lines.all_were_run()
 }
 
-fn subject(line: &str) -> String {
+/// What replies first.
+async fn request(client: &Client, subject: &str, body: &str) -> Result<Value> {
+    let sent = client.request(subject.to_owned(), body.to_owned().into());
+    let reply = within(subject, sent).await??;
+    let reply: Value = serde_json::from_slice(&reply.payload)?;
+    ensure!(reply.get("error").is_none(), "{subject}: {reply}");
+    Ok(reply)
+}
+
+/// The word of a command at this place.
+fn word(line: &str, at: usize) -> &str {
+    line.split_whitespace().nth(at).unwrap_or_default()
+}
+
+/// What a command has between quotation marks.
+fn quoted(line: &str) -> String {
     line.split('\'').nth(1).unwrap_or_default().to_owned()
 }
 

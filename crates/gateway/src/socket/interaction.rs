@@ -124,7 +124,9 @@ impl Socket {
                             resolved(&card, &outcome).into_iter().collect()
                         }
                         Judged::Unjudged
-                        | Judged::Reply(InboxReply::Held | InboxReply::PassedOn { .. }) => Vec::new(),
+                        | Judged::Reply(InboxReply::Held | InboxReply::PassedOn { .. }) => {
+                            Vec::new()
+                        }
                         Judged::Reply(
                             InboxReply::Conflict { outcome } | InboxReply::Late { outcome, .. },
                         ) => refused(ErrorCode::UnknownClarification, explain(&outcome), over),

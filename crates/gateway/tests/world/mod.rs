@@ -11,8 +11,9 @@
 use askbus_credential::{Grant, Issuer, Role, Verifier};
 use askbus_domain::{
     Answer, AskCommand, AskId, AskerId, AskerInfo, BeginCommand, BeginId, ClarifyId, Command,
-    Commit, CommitId, ContextId, Dialect, Holder, Millis, PersonId, PolicyLayer, Presence, ProfileId, RunId, SCHEMA,
-    Session, SessionId, TenantId, Timestamp, decide, parse_arguments, verdict,
+    Commit, CommitId, ContextId, Dialect, Holder, Millis, PersonId, PolicyLayer, Presence,
+    ProfileId, RunId, SCHEMA, Session, SessionId, TenantId, Timestamp, decide, parse_arguments,
+    verdict,
 };
 use askbus_gateway::{Handle, Options, SignIn};
 use askbus_ledger::embedded::{self, EmbeddedHandle};
@@ -22,6 +23,7 @@ use askbus_wire::codec::Decoded;
 use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -91,7 +93,8 @@ impl World {
         let options = Options {
             bus: gateway_bus,
             verifier: verifier.clone(),
-            listen: "127.0.0.1:0".parse().unwrap(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+            clock: askbus_wire::clock::Clock::system(),
             tenants: askbus_wire::tenants::Tenants::parse(setup.tenants).unwrap(),
             session_binding: setup.session_binding.into(),
             sign_in: Some(SignIn {

@@ -1,6 +1,6 @@
 //! One guarded append.
 
-use super::{PATIENCE, Shared, clock, room, unavailable};
+use super::{QUICK, Shared, clock, room, unavailable};
 use crate::message_id::fit_trace;
 use crate::{AppendError, LedgerError};
 use askbus_domain::{Commit, EventKind};
@@ -34,7 +34,6 @@ pub(super) async fn append(
     trace: Option<&str>,
 ) -> Result<u64, AppendError> {
     let payload = codec::encode_commit(commit).map_err(|e| LedgerError::TooLarge(e.to_string()))?;
-    shared.connected()?;
     let kind = commit.subject_kind();
     if kind == EventKind::Requested && room::is_scarce(shared).await {
         return Err(LedgerError::Full.into());
@@ -56,13 +55,16 @@ pub(super) async fn append(
     let target = subject::log(kind, &commit.tenant, &commit.session_id);
     let sent = clock::Moment::now();
     let refused = shared.link.refused(&target);
+    shared.connected()?;
     let publish = async { shared.context.send_publish(target, message).await?.await };
+    let answered = shared.on_connection(tokio::time::timeout(QUICK, publish));
     let answered = tokio::select! {
-        answered = tokio::time::timeout(PATIENCE, publish) => answered,
+        answered = answered => answered,
         error = refused => return Err(error.into()),
     };
     match answered {
-        Ok(Ok(ack)) => {
+        Ok(Ok(Ok(ack))) => {
+            shared.servers.stored();
             if !ack.duplicate {
                 shared
                     .clock
@@ -71,8 +73,15 @@ pub(super) async fn append(
             }
             Ok(ack.sequence)
         }
-        Ok(Err(error)) => Err(meaning(&error)),
-        Err(_) => Err(AppendError::Uncertain("no acknowledgement in time".into())),
+        Ok(Ok(Err(error))) => {
+            note(shared, &error);
+            Err(meaning(&error))
+        }
+        Ok(Err(_)) => {
+            shared.servers.failed();
+            Err(AppendError::Uncertain("no acknowledgement in time".into()))
+        }
+        Err(lost) => Err(AppendError::Uncertain(lost.to_string())),
     }
 }
 
@@ -95,6 +104,17 @@ fn meaning(error: &PublishError) -> AppendError {
             AppendError::Uncertain(error.to_string())
         }
         _ => refusal(error).into(),
+    }
+}
+
+/// Takes note of a publish that nobody stored: there is no leader, or none that can be reached from
+/// this server.
+pub(super) fn note(shared: &Shared, error: &PublishError) {
+    if matches!(
+        error.kind(),
+        PublishErrorKind::StreamNotFound | PublishErrorKind::TimedOut
+    ) {
+        shared.servers.failed();
     }
 }
 

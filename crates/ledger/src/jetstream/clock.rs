@@ -198,7 +198,9 @@ async fn ask(shared: &Shared) {
         .request(super::streams::CLOCK, bytes::Bytes::new());
     let answered = tokio::select! {
         () = shared.stop.cancelled() => None,
-        answered = tokio::time::timeout(PATIENCE, request) => answered.ok().and_then(Result::ok),
+        answered = shared.on_connection(tokio::time::timeout(PATIENCE, request)) => {
+            answered.ok().and_then(Result::ok).and_then(Result::ok)
+        }
     };
     let told = answered.and_then(|m| serde_json::from_slice::<Told>(&m.payload).ok());
     if told.is_none() {

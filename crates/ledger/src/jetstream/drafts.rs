@@ -25,13 +25,15 @@ impl Drafts for JetStreamDrafts {
         draft: &Draft,
     ) -> Result<(), LedgerError> {
         let payload = crate::drafts::encode(draft)?;
-        self.0.connected()?;
         let target = subject::draft(tenant, session, id, person, &draft.tab);
         let message = PublishMessage::build().payload(payload.into());
         let refused = self.0.link.refused(&target);
         let publish = async { self.0.context.send_publish(target, message).await?.await };
+        let answered = self
+            .0
+            .on_connection(tokio::time::timeout(PATIENCE, publish));
         let answered = tokio::select! {
-            answered = tokio::time::timeout(PATIENCE, publish) => answered,
+            answered = answered => answered?,
             error = refused => return Err(error),
         };
         match answered {

@@ -1,9 +1,9 @@
 //! The inbox on JetStream.
 
-use super::append::refusal;
+use super::append::{note, refusal};
 use super::read::moment;
 use super::streams::INBOX;
-use super::{PATIENCE, Shared, take, unavailable};
+use super::{PATIENCE, QUICK, Shared, take, unavailable};
 use crate::message_id::{fit_trace, message_id};
 use crate::{Delivery, Inbox, LedgerError, Submission, Submitted};
 use askbus_domain::{ClarifyId, MAX_COMMIT_BYTES, SessionId, TenantId, Timestamp};
@@ -11,9 +11,44 @@ use askbus_wire::{headers, subject};
 use async_nats::jetstream::message::PublishMessage;
 use async_trait::async_trait;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// Waits between attempts to store a submission.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// How long a submission waits for a connection that was lost just now.
+const RECONNECT: Duration = Duration::from_secs(1);
 
 pub(super) struct JetStreamInbox(pub Arc<Shared>);
+
+impl JetStreamInbox {
+    async fn publish(&self, target: &str, message: PublishMessage) -> Result<(), LedgerError> {
+        let refused = self.0.link.refused(target);
+        let publish = self.0.context.send_publish(target.to_owned(), message);
+        let publish = async { publish.await?.await };
+        let answered = self.0.on_connection(tokio::time::timeout(QUICK, publish));
+        let answered = tokio::select! {
+            answered = answered => answered?,
+            error = refused => return Err(error),
+        };
+        match answered {
+            Ok(Ok(_)) => {
+                self.0.servers.stored();
+                Ok(())
+            }
+            Ok(Err(error)) => {
+                note(&self.0, &error);
+                Err(refusal(&error))
+            }
+            Err(_) => {
+                self.0.servers.failed();
+                Err(unavailable("the inbox did not say in time that it has it"))
+            }
+        }
+    }
+}
 
 #[async_trait]
 impl Inbox for JetStreamInbox {
@@ -25,9 +60,14 @@ impl Inbox for JetStreamInbox {
                 payload.len()
             )));
         }
-        self.0.connected()?;
         let (reply_to, reply) = self.0.replies.expect();
+        let give_up = Instant::now() + PATIENCE;
         let actor = subject::token(submission.message.actor().person.as_str());
+        let target = subject::inbox(
+            &submission.tenant,
+            &submission.session,
+            submission.clarify_id,
+        );
         let mut message = PublishMessage::build()
             .message_id(message_id(&submission, &payload))
             .payload(payload.into())
@@ -37,22 +77,25 @@ impl Inbox for JetStreamInbox {
         if let Some(trace) = fit_trace(submission.trace.as_deref()) {
             message = message.header(headers::TRACEPARENT, trace);
         }
-        let target = subject::inbox(
-            &submission.tenant,
-            &submission.session,
-            submission.clarify_id,
-        );
-        let refused = self.0.link.refused(&target);
-        let publish = async { self.0.context.send_publish(target, message).await?.await };
-        let answered = tokio::select! {
-            answered = tokio::time::timeout(PATIENCE, publish) => answered,
-            error = refused => return Err(error),
-        };
-        match answered {
-            Ok(Ok(_)) => Ok(Submitted { reply }),
-            Ok(Err(error)) => Err(refusal(&error)),
-            // Sending the same message again is safe: it is stored once.
-            Err(_) => Err(unavailable("the inbox did not say in time that it has it")),
+        // The same message again is stored once, so what a server that died took with it is sent
+        // again to those that are left, and its author notices nothing.
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match self.publish(&target, message.clone()).await {
+                Ok(()) => return Ok(Submitted { reply }),
+                Err(error @ LedgerError::Unavailable(_)) => error,
+                Err(error) => return Err(error),
+            };
+            if Instant::now() + pause >= give_up {
+                return Err(error);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            // Without any connection its author had better know soon.
+            let up = tokio::time::timeout(RECONNECT, self.0.link.up()).await;
+            if up.is_err() {
+                return Err(error);
+            }
         }
     }
 

@@ -44,8 +44,8 @@ impl Ledger for JetStreamLedger {
     }
 
     async fn last_seq(&self) -> Result<u64, LedgerError> {
-        self.0.connected()?;
-        let stream = self.0.context.get_stream(LOG).await.map_err(unavailable)?;
+        let stream = self.0.on_connection(self.0.context.get_stream(LOG));
+        let stream = stream.await?.map_err(unavailable)?;
         Ok(stream.cached_info().state.last_sequence)
     }
 
@@ -137,6 +137,10 @@ impl Ledger for JetStreamLedger {
 
     fn clock_offset_ms(&self) -> i64 {
         clock::offset_ms(&self.0)
+    }
+
+    fn slow_consumers(&self) -> u64 {
+        *self.0.link.slow_consumers().borrow()
     }
 
     async fn learn_clock(&self) -> Result<(), LedgerError> {

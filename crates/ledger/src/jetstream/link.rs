@@ -1,6 +1,7 @@
 //! The connection: made in the background, watched, and explained to the operator.
 
 use super::refusals::Refusals;
+use super::servers::Servers;
 use super::{JetStreamOptions, unavailable};
 use crate::LedgerError;
 use async_nats::{Client, ConnectOptions, Event, ServerAddr, ServerError};
@@ -9,7 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// How often the server must answer; two misses count as a lost connection.
-const PING: Duration = Duration::from_secs(5);
+const PING: Duration = Duration::from_secs(2);
+/// How long a server may take to accept a connection.
+const ACCEPT: Duration = Duration::from_secs(2);
 /// How often a connection that does not come up is mentioned.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(5);
 /// Longest wait between two attempts to connect.
@@ -20,6 +23,8 @@ pub(super) struct Link {
     connected: watch::Sender<bool>,
     /// Counts connections. What was in flight on an earlier one may be lost.
     generation: watch::Sender<u64>,
+    /// Counts lost connections. What was asked on one of them gets no reply any more.
+    losses: watch::Sender<u64>,
     slow_consumers: watch::Sender<u64>,
     complained: Mutex<Option<Instant>>,
     refusals: Refusals,
@@ -32,6 +37,7 @@ impl Link {
             refusals: Refusals::new(user),
             connected: watch::Sender::new(false),
             generation: watch::Sender::new(0),
+            losses: watch::Sender::new(0),
             slow_consumers: watch::Sender::new(0),
             complained: Mutex::new(None),
         }
@@ -56,6 +62,16 @@ impl Link {
 
     pub fn slow_consumers(&self) -> watch::Receiver<u64> {
         self.slow_consumers.subscribe()
+    }
+
+    /// Resolves when a connection is lost after this call; else never.
+    pub fn lost(&self) -> impl Future<Output = ()> + use<> {
+        let mut losses = self.losses.subscribe();
+        async move {
+            if losses.changed().await.is_err() {
+                std::future::pending().await
+            }
+        }
     }
 
     /// Waits until there is a connection.
@@ -85,6 +101,7 @@ impl Link {
             }
             Event::Disconnected | Event::Closed => {
                 self.connected.send_replace(false);
+                self.losses.send_modify(|losses| *losses += 1);
                 tracing::warn!(
                     name,
                     "the connection to the bus is lost: questions and answers are refused as \
@@ -132,6 +149,7 @@ impl Link {
 pub(super) async fn connect(
     options: &JetStreamOptions,
     link: Arc<Link>,
+    known: Arc<Servers>,
 ) -> Result<Client, LedgerError> {
     let wrong = |what: String| LedgerError::Misconfigured(what);
     let servers: Vec<ServerAddr> = options
@@ -144,9 +162,11 @@ pub(super) async fn connect(
     let mut connecting = ConnectOptions::new()
         .name(&name)
         .ping_interval(PING)
+        .connection_timeout(ACCEPT)
         .retry_on_initial_connect()
         .max_reconnects(None)
         .reconnect_delay_callback(delay)
+        .reconnect_to_server_callback(move |pool, _| std::future::ready(known.next(&pool)))
         .event_callback(move |event| {
             link.note(&name, &event);
             std::future::ready(())

@@ -16,6 +16,7 @@ mod read;
 mod refusals;
 mod replies;
 mod room;
+mod servers;
 mod streams;
 mod tail;
 mod take;
@@ -27,6 +28,7 @@ use crate::{Bus, LedgerError};
 use async_nats::Client;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::stream::ConsumerError;
 use link::Link;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +38,9 @@ use tokio_util::task::TaskTracker;
 
 /// How long any single operation may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the bus may take for what it does in milliseconds, so that what was lost with a server
+/// that died is soon asked again.
+const QUICK: Duration = Duration::from_secs(2);
 
 /// What the stores of one connection share.
 struct Shared {
@@ -46,6 +51,8 @@ struct Shared {
     clock: clock::Clock,
     room: room::Room,
     replies: replies::Replies,
+    servers: Arc<servers::Servers>,
+    watched: std::sync::Once,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -58,6 +65,45 @@ impl Shared {
         } else {
             Err(LedgerError::Unavailable("no connection to the bus".into()))
         }
+    }
+
+    /// Runs an operation on the connection there is now. When that is lost meanwhile this fails at
+    /// once instead of waiting for a reply that was lost with it; what was asked may have been done.
+    async fn on_connection<T>(&self, operation: impl Future<Output = T>) -> Result<T, LedgerError> {
+        let lost = self.link.lost();
+        self.connected()?;
+        tokio::select! {
+            biased;
+            result = operation => Ok(result),
+            () = lost => Err(unavailable("the connection to the bus was lost meanwhile")),
+        }
+    }
+
+    /// Waits for a new consumer, no longer than it should take: what was asked of a server that died
+    /// is asked again. As nobody makes one without a majority, this tells whether there is one.
+    async fn create<T>(
+        &self,
+        creating: impl Future<Output = Result<T, ConsumerError>>,
+    ) -> Result<T, LedgerError> {
+        let created = self.on_connection(tokio::time::timeout(QUICK, creating));
+        let created = match created.await? {
+            Ok(created) => created.map_err(unavailable),
+            Err(_) => Err(unavailable("the bus does not make a consumer")),
+        };
+        match &created {
+            Ok(_) => self.servers.stored(),
+            Err(_) => self.servers.failed(),
+        }
+        created
+    }
+
+    /// From now on servers that do not serve are left for others.
+    fn watch_servers(self: &Arc<Self>) {
+        self.watched.call_once(|| {
+            let watcher = Arc::clone(self);
+            // When the handle is closed already there is nothing to watch.
+            drop(self.spawn(async move { servers::watch(&watcher).await }));
+        });
     }
 
     /// Starts a task that ends with the handle.
@@ -124,7 +170,8 @@ pub async fn connect(
 ) -> Result<(Bus, Client, JetStreamHandle), LedgerError> {
     let link = Arc::new(Link::new(options.user.as_deref()));
     let ack_wait = options.ack_wait;
-    let client = link::connect(&options, Arc::clone(&link)).await?;
+    let servers = Arc::new(servers::Servers::default());
+    let client = link::connect(&options, Arc::clone(&link), Arc::clone(&servers)).await?;
     let context = ContextBuilder::new()
         .timeout(PATIENCE)
         .build(client.clone());
@@ -133,6 +180,8 @@ pub async fn connect(
         context,
         link,
         ack_wait,
+        servers,
+        watched: std::sync::Once::new(),
         clock: clock::Clock::default(),
         room: room::Room::default(),
         tasks: TaskTracker::new(),

@@ -77,7 +77,6 @@ impl Shared {
         stream: &str,
         which: impl FnOnce(RawMessageBuilder<WithHeaders>) -> RawMessageBuilder<WithHeaders>,
     ) -> Result<Option<StreamMessage>, LedgerError> {
-        self.connected()?;
         let refused = self
             .link
             .refused(&format!("$JS.API.STREAM.MSG.GET.{stream}"));
@@ -86,8 +85,9 @@ impl Shared {
             .get_stream_no_info(stream)
             .await
             .map_err(unavailable)?;
+        let answered = self.on_connection(which(stream.raw_message_builder()).send());
         let answered = tokio::select! {
-            answered = which(stream.raw_message_builder()).send() => answered,
+            answered = answered => answered?,
             error = refused => return Err(error),
         };
         match answered {
@@ -108,7 +108,6 @@ impl Shared {
         last: u64,
         mut visit: impl FnMut(&async_nats::jetstream::Message, u64, Timestamp) -> ControlFlow<()>,
     ) -> Result<(), LedgerError> {
-        self.connected()?;
         let config = pull::Config {
             filter_subject: filter,
             deliver_policy: start,
@@ -118,11 +117,10 @@ impl Shared {
             inactive_threshold: FORGET_AFTER,
             ..pull::Config::default()
         };
-        let consumer = self
-            .context
-            .create_consumer_on_stream(config, stream)
-            .await
-            .map_err(unavailable)?;
+        let lost = self.link.lost();
+        let consumer = self.context.create_consumer_on_stream(config, stream);
+        let consumer = self.on_connection(consumer).await?.map_err(unavailable)?;
+        tokio::pin!(lost);
         let mut messages = consumer
             .stream()
             .max_messages_per_batch(BATCH)
@@ -132,7 +130,11 @@ impl Shared {
             .await
             .map_err(unavailable)?;
         let outcome = loop {
-            let next = tokio::time::timeout(PATIENCE, messages.next()).await;
+            let next = tokio::select! {
+                biased;
+                next = tokio::time::timeout(PATIENCE, messages.next()) => next,
+                () = &mut lost => break Err(unavailable("the connection to the bus was lost meanwhile")),
+            };
             let message = match next {
                 Ok(Some(Ok(message))) => message,
                 Ok(Some(Err(error))) => break Err(unavailable(error)),
@@ -149,7 +151,8 @@ impl Shared {
         drop(messages);
         // If this fails the server forgets the consumer by itself.
         let name = &consumer.cached_info().name;
-        drop(self.context.delete_consumer_from_stream(name, stream).await);
+        let removed = self.context.delete_consumer_from_stream(name, stream);
+        drop(self.on_connection(removed).await);
         outcome
     }
 }

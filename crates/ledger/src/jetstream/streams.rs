@@ -239,7 +239,8 @@ fn differences(found: &Config, wanted: &Config) -> Vec<String> {
 
 /// Bytes used by the log, and its limit if it has one.
 pub(super) async fn usage(shared: &Shared) -> Result<(u64, Option<u64>), LedgerError> {
-    let stream = shared.context.get_stream(LOG).await.map_err(unavailable)?;
+    let stream = shared.on_connection(shared.context.get_stream(LOG));
+    let stream = stream.await?.map_err(unavailable)?;
     let info = stream.cached_info();
     let limit = u64::try_from(info.config.max_bytes)
         .ok()

@@ -19,7 +19,7 @@ const CAPACITY: usize = 1024;
 /// Messages asked for at once.
 const BATCH: usize = 2000;
 /// The server says this often that it is alive; two misses end the consumer.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+const HEARTBEAT: Duration = Duration::from_secs(2);
 /// How long a request for messages lives.
 const EXPIRES: Duration = Duration::from_secs(30);
 /// How long the server keeps a consumer nobody asks.
@@ -58,6 +58,7 @@ pub(super) fn start(
         generation,
     };
     shared.spawn(tail.run())?;
+    shared.watch_servers();
     Ok(messages)
 }
 
@@ -148,11 +149,8 @@ async fn messages(shared: &Shared, from: u64) -> Result<pull::Stream, LedgerErro
         // No filter: any filter replays many times slower.
         ..pull::Config::default()
     };
-    let consumer = shared
-        .context
-        .create_consumer_on_stream(config, LOG)
-        .await
-        .map_err(unavailable)?;
+    let consumer = shared.context.create_consumer_on_stream(config, LOG);
+    let consumer = shared.create(consumer).await?;
     let stream = consumer.stream().max_messages_per_batch(BATCH);
     stream
         .expires(EXPIRES)

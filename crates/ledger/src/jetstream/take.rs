@@ -12,7 +12,7 @@ use async_nats::Client;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::message::{AckKind, Acker};
 use async_trait::async_trait;
-use futures::StreamExt;
+use futures::{FutureExt as _, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -22,7 +22,7 @@ const CAPACITY: usize = 256;
 /// Messages asked for at once; small batches stall and fall behind in a burst.
 const BATCH: usize = 1000;
 const EXPIRES: Duration = Duration::from_secs(30);
-const HEARTBEAT: Duration = Duration::from_secs(5);
+const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Messages with all takers of a tenant together.
 const MAX_UNSETTLED: i64 = 5000;
 /// Replies go below this and nowhere else: the subject comes from the message, and whoever may
@@ -73,11 +73,9 @@ async fn consume(
 ) -> Result<(), LedgerError> {
     shared.link.up().await;
     generation.mark_unchanged();
-    let consumer = shared
-        .context
-        .create_consumer_on_stream(config(tenant, shared.ack_wait), INBOX)
-        .await
-        .map_err(unavailable)?;
+    let consumer = config(tenant, shared.ack_wait);
+    let consumer = shared.context.create_consumer_on_stream(consumer, INBOX);
+    let consumer = shared.create(consumer).await?;
     let stream = consumer.stream().max_messages_per_batch(BATCH);
     let mut messages = stream
         .expires(EXPIRES)
@@ -89,7 +87,15 @@ async fn consume(
         let message = tokio::select! {
             biased;
             changed = generation.changed() => {
-                return changed.map_err(unavailable).and(Err(unavailable("new connection")));
+                changed.map_err(unavailable)?;
+                // What came before is served: the inbox takes it for delivered.
+                match messages.next().now_or_never() {
+                    Some(message) => {
+                        generation.mark_changed();
+                        message
+                    }
+                    None => return Err(unavailable("new connection")),
+                }
             }
             message = messages.next() => message,
         };
@@ -169,6 +175,11 @@ impl Ack for Settle {
 
     async fn term(&self) -> Result<(), LedgerError> {
         self.0.ack_with(AckKind::Term).await.map_err(unavailable)
+    }
+
+    async fn retry(&self, pause: Duration) -> Result<(), LedgerError> {
+        let again = AckKind::Nak(Some(pause));
+        self.0.ack_with(again).await.map_err(unavailable)
     }
 }
 

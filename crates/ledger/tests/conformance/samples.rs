@@ -1,10 +1,10 @@
 //! Commits and messages to try a bus with.
 
 use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, AskId, AskerId, AskerInfo, BeginCommand, BeginId, ClarifyId,
-    Clock, ClockWish, Commit, CommitId, ContextId, Dialect, Event, Holder, LeaseName, Millis, PersonId,
-    ProfileId, Question, QuestionId, Questions, Response, Rights, RunId, SCHEMA, SessionId, Surface,
-    TURN_CAP, TenantId, Terms, Timestamp, Turn,
+    Actor, AnswerAction, AnswerEntry, AnswerId, AskId, AskerId, AskerInfo, BeginCommand, BeginId,
+    ClarifyId, Clock, ClockWish, Commit, CommitId, ContextId, Dialect, Event, Holder, LeaseName,
+    Millis, PersonId, ProfileId, Question, QuestionId, Questions, Response, Rights, RunId, SCHEMA,
+    SessionId, Surface, TURN_CAP, TenantId, Terms, Timestamp, Turn,
 };
 use askbus_ledger::Submission;
 use askbus_wire::messages::{Draft, InboxBody, InboxMessage};

@@ -102,6 +102,14 @@ impl NatsServer {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    /// Stops the server in the middle of what it does (SIGSTOP): connections stay, replies do not come.
+    #[allow(dead_code, reason = "not every test does")]
+    pub async fn freeze(&self) {
+        let id = self.process.id().expect("it runs").to_string();
+        let done = Command::new("kill").args(["-STOP", &id]).status().await;
+        assert!(done.unwrap().success());
+    }
+
     /// Kills the server as a power cut would.
     pub async fn kill(&mut self) {
         self.process.kill().await.unwrap();

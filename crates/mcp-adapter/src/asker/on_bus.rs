@@ -5,6 +5,7 @@
 use super::heard::{Heard, Republished};
 use super::resolutions::{Link, Resolutions};
 use super::{Backoff, Inner};
+use crate::metrics::Figures;
 use askbus_domain::{AskerId, LeaseName, SCHEMA, TenantId};
 use askbus_ledger::jetstream::JetStreamHandle;
 use askbus_ledger::{Alive, Bus};
@@ -40,12 +41,15 @@ pub struct BusOptions {
     pub check_every: Duration,
     /// How often this process says that it is alive.
     pub heartbeat_every: Duration,
+    /// Where the process counts what it does.
+    pub figures: Arc<Figures>,
 }
 
 impl BusOptions {
     /// A check every 15 s, a heartbeat every 5 s.
     pub fn new(bus: &Bus, client: Client, handle: &JetStreamHandle, instance: String) -> Self {
         Self {
+            figures: Arc::new(Figures::new(Some(handle.slow_consumers()))),
             client,
             alive: Arc::clone(&bus.alive),
             connected: handle.connected(),

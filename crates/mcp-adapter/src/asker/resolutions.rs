@@ -3,8 +3,10 @@
 use super::Inner;
 use super::attachment::Attached;
 use super::on_bus::{BusOptions, OnBus};
+use crate::metrics::Figures;
 use askbus_wire::error::WireError;
 use async_trait::async_trait;
+use std::sync::Arc;
 
 /// Where a process hears how its questions end.
 pub enum Outcomes {
@@ -15,6 +17,14 @@ pub enum Outcomes {
 }
 
 impl Outcomes {
+    /// Where the process counts what it does.
+    pub(super) fn figures(&self) -> Arc<Figures> {
+        match self {
+            Outcomes::Attached => Arc::new(Figures::new(None)),
+            Outcomes::OnBus(options) => Arc::clone(&options.figures),
+        }
+    }
+
     pub(super) fn open(self) -> Box<dyn Resolutions> {
         match self {
             Outcomes::Attached => Box::new(Attached),

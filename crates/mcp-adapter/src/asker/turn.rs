@@ -12,6 +12,8 @@ struct State {
     /// The same for every attempt at one turn, so that concurrent and repeated begins are one.
     begin_id: String,
     context_id: Option<String>,
+    /// The trace of the question that the turn began with; its end belongs there too.
+    trace: Option<Trace>,
 }
 
 /// The process's own turn.
@@ -32,6 +34,7 @@ impl OwnTurn {
         let state = Mutex::new(State {
             begin_id,
             context_id: None,
+            trace: None,
         });
         Self {
             session_id,
@@ -70,6 +73,7 @@ impl OwnTurn {
         let mut state = lock(&self.state);
         if state.begin_id == begin_id {
             state.context_id = Some(begun.context_id.clone());
+            state.trace = Some(trace.clone());
         }
         Ok(begun.context_id)
     }
@@ -85,14 +89,19 @@ impl OwnTurn {
 
     /// Ends the turn, if there is one.
     pub(super) async fn end(&self, connection: &Connection) -> Result<(), WireError> {
-        let Some(context_id) = lock(&self.state).context_id.take() else {
-            return Ok(());
+        let (context_id, trace) = {
+            let mut state = lock(&self.state);
+            match state.context_id.take() {
+                Some(context_id) => (context_id, state.trace.take()),
+                None => return Ok(()),
+            }
         };
-        let request = proto::EndTurnRequest {
+        let trace = trace.unwrap_or_else(Trace::begin);
+        let request = trace.request(proto::EndTurnRequest {
             context_id,
             end: "completed".to_owned(),
             profile: self.profile.clone(),
-        };
+        });
         connection
             .call(|mut client| async move { client.turns.end_turn(request).await })
             .await

@@ -3,12 +3,14 @@
 use crate::grpc::caller;
 use crate::grpc::turn::{bound, invalid, or_new};
 use crate::service::Core;
+use crate::spans;
 use askbus_credential::Credential;
 use askbus_domain::{
     AskCommand, AskId, AskInput, AskerId, ChoiceInput, Clarification, ClarifyId, Command, Dialect,
     InvalidQuestion, Language, Millis, OnTimeout, QuestionInput, Session, SessionId, Timestamp,
     WhenAbsent, parse_arguments, parse_structured,
 };
+use askbus_telemetry::Span;
 use askbus_wire::convert;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto::ask_request::Input;
@@ -106,6 +108,7 @@ pub(super) async fn ask(
     core: &Core,
     credential: &Credential,
     trace: Option<String>,
+    span: &mut Span,
     body: AskRequest,
 ) -> Result<AskResponse, Status> {
     let dialect = Dialect::parse(&body.dialect)
@@ -135,11 +138,13 @@ pub(super) async fn ask(
     let command = Box::new(command);
     let session = core
         .run(key.clone(), Command::Ask(command.clone()), trace)
-        .await
-        .map_err(WireError::from)?;
+        .await;
+    spans::note_session(span, &key);
+    let session = caller::noted(span, session)?;
     let asked = session
         .asked(&command)
         .ok_or_else(|| WireError::new(ErrorCode::Internal, "the question was not kept"))?;
+    spans::note_question(span, asked.id);
     tracing::info!(tenant = %key.0, session = %key.1, clarify = %asked.id, "asked");
     Ok(response(&key.1, &session, asked, &command.ask_id))
 }

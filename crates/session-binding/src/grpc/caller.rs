@@ -1,8 +1,10 @@
 //! Who calls: checked before a request's body is read.
 
 use crate::service::Core;
+use crate::spans;
 use askbus_credential::{Credential, CredentialError, Verifier};
 use askbus_domain::ProfileId;
+use askbus_telemetry::{Kind, Span};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::headers;
 use askbus_wire::tenants::Tenants;
@@ -93,8 +95,28 @@ pub(crate) fn profile(credential: &Credential, selected: &str) -> Result<Profile
         .clone())
 }
 
+/// A call as its trace shows it, and the trace for what it leads to.
+pub(crate) fn traced<T>(request: &Request<T>, name: &'static str) -> (Span, Option<String>) {
+    let caller = trace(request);
+    let span = spans::begin(name, Kind::Server, caller.as_deref());
+    let trace = span.traceparent(caller.as_deref()).map(str::to_owned);
+    (span, trace)
+}
+
+/// What a command came to, noted in its span.
+pub(crate) fn noted<T, E: Into<WireError>>(
+    span: &mut Span,
+    result: Result<T, E>,
+) -> Result<T, WireError> {
+    result.map_err(|error| {
+        let error = error.into();
+        span.failed(error.code.as_str());
+        error
+    })
+}
+
 /// The trace the caller is in.
-pub(crate) fn trace<T>(request: &Request<T>) -> Option<String> {
+fn trace<T>(request: &Request<T>) -> Option<String> {
     let value = request
         .metadata()
         .get(headers::TRACEPARENT)?

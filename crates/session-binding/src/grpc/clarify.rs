@@ -8,6 +8,7 @@ use crate::leases::{Held, Leases};
 use crate::past;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
+use crate::spans;
 use askbus_credential::{Credential, Role};
 use askbus_domain::{AskerId, Clarification, ClarifyId, Command, Rejection, Session, SessionId};
 use askbus_wire::convert;
@@ -92,9 +93,9 @@ async fn find_or_404(
 impl ClarifyService for Clarifications {
     async fn ask(&self, request: Request<AskRequest>) -> Result<Response<AskResponse>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "Ask");
         let body = request.into_inner();
-        let asked = ask::ask(&self.core, &credential, trace, body).await?;
+        let asked = ask::ask(&self.core, &credential, trace, &mut span, body).await?;
         Ok(Response::new(asked))
     }
 
@@ -176,9 +177,11 @@ impl ClarifyService for Clarifications {
         request: Request<CancelRequest>,
     ) -> Result<Response<ClarificationMessage>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "Cancel");
         let id = request.into_inner().clarify_id;
         let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
+        spans::note_session(&mut span, &key);
+        spans::note_question(&mut span, clarification.id);
         if clarification.is_pending() {
             let (session, _) = self.core.projection.session(&key);
             let profile = session.profile().cloned().ok_or_else(unknown)?;
@@ -186,10 +189,8 @@ impl ClarifyService for Clarifications {
                 clarify_id: clarification.id,
                 profile,
             };
-            self.core
-                .run(key, command, trace)
-                .await
-                .map_err(WireError::from)?;
+            let cancelled = self.core.run(key, command, trace).await;
+            caller::noted(&mut span, cancelled)?;
         }
         let (key, clarification) = find_or_404(&self.core, &credential, &id).await?;
         Ok(Response::new(convert::clarification(

@@ -4,6 +4,7 @@ use crate::grpc::{begin, caller};
 use crate::leases::Leases;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
+use crate::spans;
 use askbus_domain::{
     BeginCommand, BeginId, Command, ContextId, Holder, LeaseName, Millis, ProfileId, Reason,
     Rejection, RunId, Session, SessionId, TenantId, Turn, TurnEnd, deferred_text,
@@ -83,7 +84,7 @@ impl TurnService for Turns {
         request: Request<BeginTurnRequest>,
     ) -> Result<Response<BeginTurnResponse>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "BeginTurn");
         let mut body = request.into_inner();
         let own = matches!(body.life, Some(Life::AskerId(_)));
         let (scope, toolset) = (begin::scope(&body)?, begin::toolset(&body)?);
@@ -114,7 +115,8 @@ impl TurnService for Turns {
             .core
             .run(key.clone(), Command::Begin(begin), trace)
             .await;
-        let session = session.map_err(WireError::from)?;
+        spans::note_session(&mut span, &key);
+        let session = caller::noted(&mut span, session)?;
         // Another caller may have begun the next turn already; its context is not this caller's.
         let (turn, _) = session
             .latest_turn()
@@ -161,7 +163,7 @@ impl TurnService for Turns {
         request: Request<EndTurnRequest>,
     ) -> Result<Response<EndTurnResponse>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "EndTurn");
         let body = request.into_inner();
         let profile = caller::profile(&credential, &body.profile)?;
         let end = TurnEnd::parse_host(&body.end)
@@ -172,8 +174,9 @@ impl TurnService for Turns {
             profile,
             end,
         };
-        let session = self.core.run(key, command, trace).await;
-        let session = session.map_err(WireError::from)?;
+        spans::note_session(&mut span, &key);
+        let ended = self.core.run(key, command, trace).await;
+        let session = caller::noted(&mut span, ended)?;
         Ok(Response::new(came_to(&session)))
     }
 
@@ -214,7 +217,7 @@ impl TurnService for Turns {
         request: Request<ReportToolUseRequest>,
     ) -> Result<Response<ReportToolUseResponse>, Status> {
         let credential = caller::asker(&request)?;
-        let trace = caller::trace(&request);
+        let (mut span, trace) = caller::traced(&request, "ReportToolUse");
         let body = request.into_inner();
         let profile = caller::profile(&credential, &body.profile)?;
         if body.tool.is_empty() || body.tool.chars().count() > MAX_TOOL_CHARS {
@@ -228,8 +231,9 @@ impl TurnService for Turns {
             profile,
             tool: body.tool,
         };
+        spans::note_session(&mut span, &key);
         let session = self.core.run(key, command, trace).await;
-        let work_begun = session.map_err(WireError::from)?.work_begun();
+        let work_begun = caller::noted(&mut span, session)?.work_begun();
         Ok(Response::new(ReportToolUseResponse { work_begun }))
     }
 }

@@ -1,6 +1,6 @@
 //! What a session whose turn is over still needs, and for how long; and how it comes back.
 
-use super::{Change, Entry, Key, Projection, State, begins};
+use super::{Change, Entry, Key, Projection, State, begins, trace_of};
 use askbus_domain::{Millis, SCHEMA, Session, Timestamp};
 use askbus_ledger::Stored;
 use askbus_wire::codec::Decoded;
@@ -57,7 +57,8 @@ impl Projection {
                 Decoded::Commit(commit) => commit.schema > SCHEMA,
             };
             if at >= last_begun || unreadable {
-                state.apply(key, message.seq, &message.decoded, &mut changes);
+                let trace = trace_of(message);
+                state.apply(key, message.seq, &message.decoded, trace, &mut changes);
             }
         }
         changes
@@ -135,6 +136,7 @@ impl State {
         for clarification in session.clarifications() {
             self.clarifications.remove(&clarification.id);
             self.settled.remove(&clarification.id);
+            self.waiting.leave(&key.0, clarification);
         }
         if let Some((turn, _)) = session.latest_turn() {
             self.contexts.remove(&turn.context_id);

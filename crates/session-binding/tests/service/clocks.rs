@@ -4,6 +4,7 @@ use crate::world::{EPOCH, Setup, World, says};
 use askbus_domain::{ClarifyId, Commit, SessionId, TenantId, Timestamp};
 use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
 use askbus_session_binding::Clock;
+use askbus_telemetry::{Audience, exposition};
 use askbus_wire::messages::InboxReply;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -104,6 +105,15 @@ async fn a_replica_starts_with_a_wrong_clock_and_settles_nothing() {
     assert_eq!(outcome.reason, "timeout");
     assert!(outcome.resolved_at_ms >= asked.deadline_ms.unwrap());
     assert!(wrong.handle.stats().skewed() > 0);
+    let figures = exposition(&[wrong.handle.figures()], &Audience::All);
+    let figures = figures.await.unwrap();
+    let skew = "askbus_session_binding_clock_skew_seconds -3600.0";
+    assert!(figures.lines().any(|line| line == skew), "{figures}");
+    let left = format!(
+        "askbus_session_binding_deadlines_left_total {}",
+        wrong.handle.stats().skewed()
+    );
+    assert!(figures.lines().any(|line| line == left), "{figures}");
     assert_eq!(world.resolutions("s", &asked.clarify_id).await, 1);
     wrong.stop().await;
     right.stop().await;

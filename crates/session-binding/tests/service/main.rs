@@ -36,6 +36,8 @@ mod clocks;
 mod crashes;
 mod deadlines;
 mod forgetting;
+mod hearing;
+mod metrics;
 mod overtaken;
 mod refusals;
 mod restarts;

@@ -3,8 +3,8 @@
 use crate::agent::Agent;
 use askbus_credential::{Grant, Issued, Issuer, Role, Verifier};
 use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, PolicyTable, ProfileId,
-    Response, Rights, SessionId, Surface, TenantId, Timestamp,
+    Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, PolicyTable,
+    ProfileId, Response, Rights, SessionId, Surface, TenantId, Timestamp,
 };
 use askbus_ledger::embedded::{self, EmbeddedHandle};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};

@@ -1,12 +1,16 @@
-//! One replica of the service through its lives: it crashes, stops, loses the bus or its callers,
-//! and comes back.
+//! One process of a service through its lives: it crashes, stops, loses the bus or its callers, and
+//! comes back.
 
 use crate::faulty::{self, Line, Switch};
 use crate::network;
 use crate::random::Random;
 use crate::world::{LEASE, World, keys};
 use askbus_domain::PolicyTable;
-use askbus_session_binding::{Clock, Listen, Options, StartError, start};
+use askbus_gateway as gateway;
+use askbus_ledger::Bus;
+use askbus_session_binding as session_binding;
+use askbus_wire::client::Target;
+use askbus_wire::clock::Clock;
 use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +22,17 @@ use tokio_util::sync::CancellationToken;
 /// A service that was told to stop has ended by then, bus or no bus.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
 
-/// How a replica's lives differ from another's.
+/// Which service a process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    SessionBinding,
+    Gateway,
+}
+
+/// How a process's lives differ from another's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nature {
+    pub service: Service,
     pub index: usize,
     pub skew_ms: i64,
     pub deadly_percent: u32,
@@ -38,6 +50,79 @@ enum Trouble {
     Cut,
     Reset,
     Nothing,
+}
+
+enum Running {
+    SessionBinding(session_binding::Handle),
+    Gateway(gateway::Handle),
+}
+
+impl Running {
+    async fn join(self) {
+        match self {
+            Self::SessionBinding(handle) => handle.join().await,
+            Self::Gateway(handle) => handle.join().await,
+        }
+    }
+}
+
+/// What a process is started with.
+struct Start {
+    bus: Bus,
+    clock: Clock,
+    listen: MemoryAddress,
+    instance: String,
+}
+
+impl Start {
+    /// None when it was stopped before it was ready; what is wrong when it does not start.
+    async fn run(
+        self,
+        service: Service,
+        world: &World,
+        stop: CancellationToken,
+    ) -> Result<Option<Running>, String> {
+        match service {
+            Service::SessionBinding => {
+                let options = session_binding::Options {
+                    bus: self.bus,
+                    clock: self.clock,
+                    verifier: keys().verifier.clone(),
+                    listen: session_binding::Listen::Memory(self.listen),
+                    tenants: Tenants::default(),
+                    instance: self.instance,
+                    lease: LEASE,
+                    heartbeat: session_binding::Options::heartbeat_for(LEASE),
+                    policy: PolicyTable::default(),
+                };
+                match session_binding::start(options, stop).await {
+                    Ok(handle) => Ok(Some(Running::SessionBinding(handle))),
+                    Err(session_binding::StartError::Stopped) => Ok(None),
+                    Err(error) => Err(error.to_string()),
+                }
+            }
+            Service::Gateway => {
+                let options = gateway::Options {
+                    bus: self.bus,
+                    clock: self.clock,
+                    verifier: keys().verifier.clone(),
+                    listen: gateway::Listen::Memory(self.listen),
+                    tenants: Tenants::default(),
+                    session_binding: Target::Memory(world.fronts.clone()).into(),
+                    sign_in: None,
+                    single_machine: false,
+                    host_names: Vec::new(),
+                    instance: self.instance,
+                    version: "0.0.0-simulated".to_owned(),
+                };
+                match gateway::start(options, stop).await {
+                    Ok(handle) => Ok(Some(Running::Gateway(handle))),
+                    Err(gateway::GatewayError::Stopped) => Ok(None),
+                    Err(error) => Err(error.to_string()),
+                }
+            }
+        }
+    }
 }
 
 /// Lives until the run is over.
@@ -65,31 +150,32 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
         told: AtomicBool::default(),
     });
     let (back, stop) = (MemoryAddress::new(), CancellationToken::new());
-    let options = Options {
+    let (front, kind) = match nature.service {
+        Service::SessionBinding => (world.fronts.get(nature.index), "r"),
+        Service::Gateway => (world.gateways.get(nature.index), "g"),
+    };
+    let start = Start {
         bus: faulty::through(&line, &world.bus),
         clock: Clock::virtual_at(world.clock.now(), nature.skew_ms, random.seed()),
-        verifier: keys().verifier.clone(),
-        listen: Listen::Memory(back.clone()),
-        tenants: Tenants::default(),
-        instance: format!("r{}-{life}", nature.index),
-        lease: LEASE,
-        heartbeat: Options::heartbeat_for(LEASE),
-        policy: PolicyTable::default(),
+        listen: back.clone(),
+        instance: format!("{kind}{}-{life}", nature.index),
     };
     let started = tokio::select! {
         biased;
         () = world.over.cancelled() => return,
         () = line.dead.cancelled() => return,
-        started = start(options, stop.clone()) => started,
+        started = start.run(nature.service, world, stop.clone()) => started,
     };
-    let handle = match started {
-        Ok(handle) => handle,
-        Err(StartError::Stopped) => return,
-        Err(error) => return world.broken(format!("a replica does not start: {error}")),
+    let running = match started {
+        Ok(Some(running)) => running,
+        Ok(None) => return,
+        Err(error) => {
+            return world.broken(format!("{:?} does not start: {error}", nature.service));
+        }
     };
     let (reset, resets) = watch::channel(0);
     let unplugged = CancellationToken::new();
-    if let Some(front) = world.fronts.get(nature.index) {
+    if let Some(front) = front {
         tokio::spawn(network::carry(
             front.bind(),
             back,
@@ -103,11 +189,14 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
         unplugged.cancel();
     }
     stop.cancel();
-    if tokio::time::timeout(STOPS_WITHIN, handle.join())
+    if tokio::time::timeout(STOPS_WITHIN, running.join())
         .await
         .is_err()
     {
-        world.broken(format!("replica {} does not stop", nature.index));
+        world.broken(format!(
+            "{:?} {} does not stop",
+            nature.service, nature.index
+        ));
     }
     unplugged.cancel();
     line.dead.cancel();

@@ -1,0 +1,40 @@
+//! `askbus bench`: this very program, started as real services and looked at from outside.
+
+use crate::cli::{BenchArgs, BenchCommand, FaultsArgs};
+use crate::exit::{Failure, UNAVAILABLE};
+use askbus_bench::faults::{self, Options};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Runs what was asked for.
+pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    match &args.command {
+        BenchCommand::Faults(args) => faults(args).await,
+    }
+}
+
+/// Kills and stops parts of it. No handler is set for Ctrl-C: it ends this process, and whatever
+/// was started goes with it.
+async fn faults(args: &FaultsArgs) -> Result<ExitCode, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let options = Options {
+        binary: std::env::current_exe()?,
+        rounds: args.rounds,
+        seed: args
+            .seed
+            .unwrap_or_else(|| now.unwrap_or_default().as_secs()),
+        nats_server: args.nats_server.clone(),
+    };
+    let report = faults::run(&options, |line| eprintln!("{line}")).await;
+    if args.json {
+        let line = serde_json::to_string(&report).map_err(|e| Failure::new(UNAVAILABLE, e))?;
+        println!("{line}");
+    } else {
+        println!("{report}");
+    }
+    Ok(if report.is_clean() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

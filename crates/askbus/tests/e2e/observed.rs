@@ -1,0 +1,298 @@
+//! What operators see: one trace for each question, and figures.
+
+mod collector;
+
+use crate::support::{BINARY, ask, asked, choose, credential, id, one_question, words};
+use anyhow::{Context as _, Result, ensure};
+use askbus_testkit::{AskbusUp, McpStdio, NatsServer, Person, Service, Team, within};
+use collector::{Collector, Received};
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const DOCS: &str = include_str!("../../../../docs/observability.md");
+const QUESTION: &str = "Which harbour shall the ferry use?";
+const OPTION: &str = "the northern one";
+const ANSWER: &str = "the one behind the lighthouse";
+const ADAPTER: &str = "askbus-mcp-adapter";
+const BINDING: &str = "askbus-session-binding";
+const GATEWAY: &str = "askbus-gateway";
+
+/// Service and name of each span, sorted.
+fn names(spans: &[Received]) -> Vec<(&str, &str)> {
+    let mut names: Vec<_> = spans
+        .iter()
+        .map(|s| (s.service.as_str(), s.name.as_str()))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// What belongs to the trace of one question that an adapter asked and a person answered.
+fn expected() -> Vec<(&'static str, &'static str)> {
+    let mut names = vec![
+        (ADAPTER, "ask"),
+        (ADAPTER, "deliver"),
+        (BINDING, "BeginTurn"),
+        (BINDING, "append"),
+        (BINDING, "Ask"),
+        (BINDING, "append"),
+        (GATEWAY, "show"),
+        (GATEWAY, "answer"),
+        (GATEWAY, "submit"),
+        (BINDING, "judge"),
+        (BINDING, "append"),
+        (BINDING, "EndTurn"),
+        (BINDING, "append"),
+    ];
+    names.sort_unstable();
+    names
+}
+
+/// Every span but the first leads back to another one of the trace.
+fn hang_together(spans: &[Received]) -> Result<()> {
+    let known = |parent: &str| spans.iter().any(|s| s.span == parent);
+    let loose: Vec<_> = spans.iter().filter(|s| !known(&s.parent)).collect();
+    ensure!(loose.len() == 1, "loose: {loose:#?}\nof {spans:#?}");
+    ensure!(loose[0].name == "ask", "{loose:#?}");
+    Ok(())
+}
+
+/// Nothing of what was asked, answered or shown as proof is in what was exported.
+fn keeps_secrets(collector: &Collector, secrets: &[&str]) -> Result<()> {
+    let everything = collector.everything();
+    for secret in secrets {
+        ensure!(secret.len() > 8, "{secret} proves nothing");
+        ensure!(!everything.contains(secret), "{secret} was exported");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_trace_runs_through_all_services() -> Result<()> {
+    let collector = Collector::start().await?;
+    let (nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
+    let setting = format!("otlp_endpoint = \"{}\"\n", collector.url());
+    std::fs::write(team.askbus().home().join("config.toml"), setting)?;
+    let mut binding = team.session_binding(&nats).await?;
+    let mut gateway = team.gateway(&nats, &binding.address).await?;
+    let agent = team.credential("agent", "acme", "default", "agent").await?;
+    let person = team.credential("person", "acme", "default", "ann").await?;
+    let askbus = team.client(&binding.address, &agent)?;
+    let askbus = askbus.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url());
+    let url = nats.url();
+    let mut args = vec!["mcp-adapter", "--nats", &url];
+    args.extend(["--session-binding", &binding.address]);
+    let mut adapter = McpStdio::connect(&askbus, &args).await?;
+    adapter
+        .call(1, "ask_user", one_question(QUESTION, &[OPTION, "none"]))
+        .await?;
+    let ann = Person::bearer(&gateway.address, &person)?;
+    let shown = asked(&ann, QUESTION).await?;
+    ensure!(ann.answer(id(&shown), &words(ANSWER)).await?.status == 200);
+    let reply = adapter.reply(1).await?;
+    ensure!(reply.to_string().contains(ANSWER), "{reply}");
+    adapter.process.close_stdin();
+    ensure!(adapter.process.wait().await?.success());
+    // The last spans are sent before a service ends.
+    ensure!(gateway.process.stop().await?.success());
+    ensure!(binding.process.stop().await?.success());
+
+    let settled = ("askbus.clarify_id", id(&shown));
+    let ask = collector.first(ADAPTER, "ask", settled)?;
+    let spans = collector.trace(&ask.trace);
+    assert_eq!(names(&spans), expected(), "{spans:#?}");
+    hang_together(&spans)?;
+    for span in &spans {
+        ensure!(span.process == span.service, "{span:?}");
+    }
+    let judged = collector.first(BINDING, "judge", settled)?;
+    assert_eq!(judged.attributes["askbus.verdict"], "settled");
+    let delivered = collector.first(ADAPTER, "deliver", settled)?;
+    assert_eq!(delivered.attributes["askbus.reason"], "response");
+    keeps_secrets(&collector, &[QUESTION, OPTION, ANSWER, &agent, &person])
+}
+
+#[tokio::test]
+async fn one_trace_runs_through_a_single_machine_and_ends_with_the_question() -> Result<()> {
+    let collector = Collector::start().await?;
+    let variables = [("ASKBUS_OTLP_ENDPOINT", collector.url())];
+    let mut up = AskbusUp::start_with(BINARY, &[], &variables).await?;
+    let me = up.person().await?;
+    let mut adapter = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    adapter
+        .call(1, "ask_user", one_question(QUESTION, &[OPTION, "none"]))
+        .await?;
+    let shown = asked(&me, QUESTION).await?;
+    ensure!(me.answer(id(&shown), &choose("o1")).await?.status == 200);
+    adapter.reply(1).await?;
+    adapter.process.close_stdin();
+    ensure!(adapter.process.wait().await?.success());
+    // Nobody answers this one.
+    let (asking, late) = ask(up.askbus(), &me, "Nobody?", &["--timeout", "1s"]).await?;
+    ensure!(asking.finish().await?.code == 12);
+    ensure!(up.stop().await?.success());
+
+    let ask = collector.first(ADAPTER, "ask", ("askbus.clarify_id", id(&shown)))?;
+    let spans = collector.trace(&ask.trace);
+    assert_eq!(names(&spans), expected(), "{spans:#?}");
+    hang_together(&spans)?;
+    let processes: BTreeSet<&str> = spans.iter().map(|s| s.process.as_str()).collect();
+    assert_eq!(
+        processes.into_iter().collect::<Vec<_>>(),
+        [ADAPTER, "askbus-up"]
+    );
+
+    let ask = collector.first(ADAPTER, "ask", ("askbus.clarify_id", &late))?;
+    let ended = collector.first(BINDING, "append", ("askbus.reason", "timeout"))?;
+    assert_eq!(
+        (&ask.process, &ask.trace),
+        (&"askbus-ask".to_owned(), &ended.trace)
+    );
+    keeps_secrets(&collector, &[QUESTION, OPTION])
+}
+
+/// A page of figures.
+async fn page(url: &str, token: &str) -> Result<(u16, String)> {
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let response = client.get(url).bearer_auth(token).send().await?;
+    Ok((response.status().as_u16(), response.text().await?))
+}
+
+fn has(page: &str, lines: &[&str]) -> Result<()> {
+    for line in lines {
+        ensure!(page.lines().any(|l| l == *line), "{line} is not in\n{page}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn services_show_operators_what_they_did() -> Result<()> {
+    let (nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
+    let metrics = ["--metrics", "127.0.0.1:0"];
+    let process = team.spawn_session_binding(&nats, &metrics)?;
+    let said = process
+        .stdout
+        .clone()
+        .next()
+        .await?
+        .context("nothing said")?;
+    let said: Value = serde_json::from_str(&said)?;
+    let metrics = said["metrics_url"]
+        .as_str()
+        .context("no metrics_url")?
+        .to_owned();
+    let binding = Service {
+        address: format!("http://{}", said["address"].as_str().unwrap_or_default()),
+        process,
+    };
+    let gateway = team.gateway(&nats, &binding.address).await?;
+    let agent = team.credential("agent", "acme", "default", "bot").await?;
+    let ops = team
+        .credential("operator", "acme", "default", "ops")
+        .await?;
+    let ann = team
+        .person(&gateway.address, "acme", "default", "ann")
+        .await?;
+    let bob = team
+        .person(&gateway.address, "acme", "default", "bob")
+        .await?;
+    let askbus = team.client(&binding.address, &agent)?;
+
+    let (first, answered) = ask(&askbus, &ann, "Answered?", &[]).await?;
+    ensure!(ann.answer(&answered, &words("yes")).await?.status == 200);
+    ensure!(bob.answer(&answered, &words("no")).await?.status == 409);
+    ensure!(first.finish().await?.code == 0);
+    let (second, dismissed) = ask(&askbus, &ann, "Dismissed?", &[]).await?;
+    let dismissal = json!({"action": "dismiss"});
+    ensure!(ann.answer(&dismissed, &dismissal).await?.status == 200);
+    ensure!(second.finish().await?.code == 10);
+    let (_third, _) = ask(&askbus, &ann, "Waits?", &[]).await?;
+
+    for (url, token, status) in [
+        (&metrics, &"nonsense".to_owned(), 401),
+        (&metrics, &agent, 403),
+        (&metrics.replace("/metrics", "/"), &ops, 404),
+    ] {
+        assert_eq!(page(url, token).await?.0, status, "{url}");
+    }
+    let (status, text) = page(&metrics, &ops).await?;
+    assert_eq!(status, 200, "{text}");
+    has(
+        &text,
+        &[
+            "askbus_session_binding_asked_total{tenant=\"acme\"} 3",
+            "askbus_session_binding_resolved_total{tenant=\"acme\",reason=\"response\"} 1",
+            "askbus_session_binding_resolved_total{tenant=\"acme\",reason=\"dismissed\"} 1",
+            "askbus_session_binding_late_total{tenant=\"acme\"} 1",
+            "askbus_session_binding_waiting{tenant=\"acme\"} 1.0",
+            "askbus_session_binding_attachments{tenant=\"acme\"} 1.0",
+            "askbus_session_binding_human_seconds_count{tenant=\"acme\"} 2",
+            "askbus_session_binding_log_lag 0.0",
+            "askbus_session_binding_slow_consumers_total 0",
+        ],
+    )?;
+    let (status, text) = page(&format!("{}/metrics", gateway.address), &ops).await?;
+    assert_eq!(status, 200, "{text}");
+    has(
+        &text,
+        &[
+            "askbus_gateway_sent_total{tenant=\"acme\",verdict=\"settled\"} 2",
+            "askbus_gateway_sent_total{tenant=\"acme\",verdict=\"conflict\"} 1",
+            "askbus_gateway_waiting{tenant=\"acme\"} 1.0",
+        ],
+    )?;
+    // The bus shows the same figures.
+    let stats = statistics(&nats, BINDING).await?;
+    let figures = &stats["endpoints"][0]["data"];
+    assert_eq!(figures["askbus_session_binding_asked"], 3, "{stats}");
+    assert_eq!(figures["askbus_session_binding_late"], 1, "{stats}");
+    let stats = statistics(&nats, GATEWAY).await?;
+    let figures = &stats["endpoints"][0]["data"];
+    assert_eq!(figures["askbus_gateway_sent"], 3, "{stats}");
+    Ok(())
+}
+
+/// What `nats micro stats` shows of the one instance of a service.
+async fn statistics(nats: &NatsServer, service: &str) -> Result<Value> {
+    let client = nats.client().await?;
+    let inbox = client.new_inbox();
+    let mut replies = client.subscribe(inbox.clone()).await?;
+    let subject = format!("$SRV.STATS.{service}");
+    client.publish_with_reply(subject, inbox, "".into()).await?;
+    let reply = within("statistics", replies.next()).await?;
+    Ok(serde_json::from_slice(&reply.context("none")?.payload)?)
+}
+
+#[tokio::test]
+async fn a_single_machine_shows_both_services_on_one_page() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let me = up.person().await?;
+    let (_asking, _) = ask(up.askbus(), &me, "Waits?", &[]).await?;
+    let ops = credential(&up, "operator", "default", "ops").await?;
+    let url = format!("{}/metrics", up.url());
+    assert_eq!(page(&url, "").await?.0, 401);
+    let (status, text) = page(&url, &ops).await?;
+    assert_eq!(status, 200, "{text}");
+    has(
+        &text,
+        &[
+            "askbus_session_binding_asked_total{tenant=\"local\"} 1",
+            "askbus_session_binding_waiting{tenant=\"local\"} 1.0",
+            "askbus_gateway_waiting{tenant=\"local\"} 1.0",
+            "askbus_gateway_log_lag 0.0",
+        ],
+    )?;
+    let shown: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .collect();
+    let described = DOCS
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let ours = |name: &&str| {
+        name.starts_with("askbus_session_binding_") || name.starts_with("askbus_gateway_")
+    };
+    assert_eq!(described.filter(ours).collect::<BTreeSet<_>>(), shown);
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! One round, from the first process to the verdict.
+
+use super::agents::{Agents, QUESTIONS};
+use super::board::{Board, State};
+use super::cast::{self, Choice};
+use super::check::{Finding, check};
+use super::observer::{list, list_in_terminal, observe};
+use super::people::{ON_SOCKET, OVER_HTTP, answer_all};
+use super::plan::Plan;
+use super::seen::{Returned, Seen};
+use super::{Options, log};
+use crate::deployment::{Deployment, Settings, Way};
+use anyhow::{Result, ensure};
+use askbus_credential::Role;
+use askbus_testkit::{NatsServer, Person};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// How long an asker or a host may be missing.
+const LEASE: Duration = Duration::from_secs(1);
+/// How long anything may take that is waited for.
+const LIMIT: Duration = Duration::from_secs(20);
+/// Lists are made again at most so often while something still happens.
+const TRIES: usize = 20;
+/// Session-bindings of a round over NATS.
+const BINDINGS: usize = 2;
+
+/// What a round came to.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// Questions in the log.
+    pub asked: u64,
+    /// Questions that a person's answer settled.
+    pub answered: u64,
+    /// Answers that came too late and are kept.
+    pub late: u64,
+    /// Questions that the service withdrew before the end: their asker or their turn was gone.
+    pub cancelled: u64,
+    /// Promises that were broken.
+    pub findings: Vec<Finding>,
+}
+
+/// Plays a round.
+///
+/// # Errors
+/// When it cannot be played to its end: a service does not start, or nothing comes to rest and no
+/// promise is broken either.
+pub(super) async fn play(options: &Options, plan: &Plan) -> Result<Round> {
+    let mut deployment = deploy(options).await?;
+    let board = Arc::new(Board::new());
+    let mut people = JoinSet::new();
+    let person = |name: &str| deployment.person(name);
+    let (eve, ann, bob) = (person("eve")?, person(ON_SOCKET)?, person(OVER_HTTP)?);
+    people.spawn(observe(Arc::clone(&board), eve.clone()));
+    let mut agents = Agents::start(&deployment, Arc::clone(&board)).await?;
+    let all_wait = board.until(LIMIT, |s| s.waiting.len() == QUESTIONS).await;
+    let waiting = board.look(|s| s.waiting.len());
+    ensure!(all_wait, "only {waiting} of {QUESTIONS} questions wait");
+
+    let mut chance = plan.chance.clone();
+    let choice = Choice::of(&mut chance, agents.adapters(), BINDINGS);
+    board.change(|state| state.stage = 1);
+    people.spawn(answer_all(Arc::clone(&board), chance, ann, bob));
+    let flows = board.until(LIMIT, |s| s.taken() >= plan.after).await;
+    ensure!(
+        flows,
+        "only {} answers were taken",
+        board.look(State::taken)
+    );
+    cast::hit(&mut deployment, &mut agents, plan.victim, choice, plan.hit)?;
+    board.change(|state| state.stage = 2);
+    // Not a wait for something to happen: this is how long the fault lasts.
+    tokio::time::sleep(plan.down).await;
+    cast::bring_back(&mut deployment, &mut agents, plan.victim, choice, plan.hit).await?;
+    board.change(|state| state.stage = 3);
+    agents.one_more(&deployment).await?;
+
+    let rest = board.until(LIMIT, State::is_at_rest).await;
+    agents.look_at_host()?;
+    let missing = board.look(State::missing);
+    let seen = look_around(&deployment, &board, &eve).await?;
+    agents.leave().await?;
+    let over = board.until(LIMIT, |s| s.waiting.is_empty()).await;
+    people.shutdown().await;
+    let log = log::read(&mut deployment).await?;
+    let findings = check(&log, &seen);
+    ensure!(
+        rest || !findings.is_empty(),
+        "no rest within {LIMIT:?}: {missing:#?}"
+    );
+    ensure!(
+        over || !findings.is_empty(),
+        "questions wait although everybody left"
+    );
+    let ended = |wanted: &dyn Fn(&str) -> bool| {
+        let ends = log.questions.values().flat_map(|q| q.ends.first());
+        ends.filter(|end| wanted(&end.reason)).count() as u64
+    };
+    let left = seen.calls.iter().filter(|call| {
+        let settled = |r: &Returned| matches!(r, Returned::Settled { .. });
+        call.lives && call.left && !call.returned.iter().any(settled)
+    });
+    Ok(Round {
+        asked: log.questions.len() as u64,
+        answered: ended(&|reason| reason == "response"),
+        late: log.questions.values().map(|q| q.late.len() as u64).sum(),
+        cancelled: ended(&|reason| reason == "cancelled").saturating_sub(left.count() as u64),
+        findings,
+    })
+}
+
+async fn deploy(options: &Options) -> Result<Deployment> {
+    let settings = Settings {
+        binary: options.binary.clone(),
+        lease: Some(LEASE),
+    };
+    match &options.nats_server {
+        None => Deployment::embedded(settings).await,
+        Some(program) => {
+            let nats = NatsServer::start_program(program).await?;
+            Deployment::on_nats(settings, vec![nats], BINDINGS).await
+        }
+    }
+}
+
+/// What everybody saw up to now, and what the gateway and the terminal list.
+async fn look_around(deployment: &Deployment, board: &Board, person: &Person) -> Result<Seen> {
+    let program = deployment.program(Role::Person, "eve", Way::Gateway)?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let before = board.changes();
+        let (panel, terminal) = tokio::try_join!(list(person), list_in_terminal(&program))?;
+        let mut seen = board.look(|state| state.seen.clone());
+        // What happened while somebody made a list would stand against it.
+        if board.changes() == before || tries == TRIES {
+            seen.listings = vec![panel, terminal];
+            return Ok(seen);
+        }
+    }
+}

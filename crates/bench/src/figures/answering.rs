@@ -1,0 +1,179 @@
+//! People: on a live connection, as the panel is, and by single requests, as a script is.
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use futures::{SinkExt as _, StreamExt as _};
+use serde::Deserialize;
+use serde_json::json;
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+/// How long anything is waited for.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// The option that everybody chooses; see the question of `asking`.
+const OPTION: &str = "o2";
+
+/// What matters of an object that the gateway sends.
+#[derive(Debug, Default, Deserialize)]
+struct Object {
+    #[serde(default)]
+    event: String,
+    clarify_id: Option<String>,
+    session_id: Option<String>,
+    resolved: Option<bool>,
+    /// Only in what its author is told.
+    verdict: Option<String>,
+    error: Option<String>,
+    #[serde(default)]
+    pending: Vec<serde::de::IgnoredAny>,
+}
+
+/// A question as it came to a person.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    pub clarify_id: String,
+    pub session_id: String,
+    pub at: Instant,
+}
+
+/// A person with an open connection.
+pub(crate) struct LivePerson {
+    stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+}
+
+impl LivePerson {
+    /// Opens one and reads what waits; how many that was. Only of one session, if one is named.
+    pub(crate) async fn connect(
+        url: &str,
+        token: &str,
+        session: Option<&str>,
+    ) -> Result<(Self, usize)> {
+        let place = url.replacen("http", "ws", 1);
+        let filter = session.map(|s| format!("?session={s}")).unwrap_or_default();
+        let mut request = format!("{place}/ws{filter}").into_client_request()?;
+        let bearer = format!("Bearer {token}").parse()?;
+        request.headers_mut().insert("authorization", bearer);
+        // Objects are small and wait for nothing; the list of all that waits may be large.
+        let config = tokio_tungstenite::tungstenite::protocol::WebSocketConfig::default()
+            .max_message_size(None)
+            .max_frame_size(None);
+        let (stream, _) = connect_async_with_config(request, Some(config), true).await?;
+        let mut this = Self { stream };
+        loop {
+            let object = this.next().await?;
+            if object.event == "ready" {
+                return Ok((this, object.pending.len()));
+            }
+        }
+    }
+
+    /// The next question.
+    pub(crate) async fn question(&mut self) -> Result<Shown> {
+        loop {
+            let object = self.next().await?;
+            if object.event == "clarify.requested" {
+                return Ok(Shown {
+                    at: Instant::now(),
+                    clarify_id: object.clarify_id.context("no id")?,
+                    session_id: object.session_id.context("no session")?,
+                });
+            }
+        }
+    }
+
+    /// The next question with this id.
+    pub(crate) async fn question_with(&mut self, clarify_id: &str) -> Result<Shown> {
+        loop {
+            let shown = self.question().await?;
+            if shown.clarify_id == clarify_id {
+                return Ok(shown);
+            }
+        }
+    }
+
+    /// Answers; when that was, which is before it went out.
+    pub(crate) async fn answer(&mut self, clarify_id: &str, session_id: &str) -> Result<Instant> {
+        let object = json!({"event": "clarify.respond", "session_id": session_id,
+            "clarify_id": clarify_id, "answer_id": clarify_id,
+            "answers": [{"question_id": "q1", "option_ids": [OPTION]}]});
+        let text = Message::text(object.to_string());
+        let begun = Instant::now();
+        self.stream.send(text).await?;
+        Ok(begun)
+    }
+
+    /// Answers every question that comes, until told of so many verdicts.
+    pub(crate) async fn answer_all(&mut self, questions: usize) -> Result<()> {
+        let mut told = 0;
+        while told < questions {
+            let object = self.next().await?;
+            match object.event.as_str() {
+                "clarify.requested" => {
+                    let id = object.clarify_id.unwrap_or_default();
+                    self.answer(&id, &object.session_id.unwrap_or_default())
+                        .await?;
+                }
+                "clarify.resolved" if object.verdict.is_some() => {
+                    ensure!(object.resolved == Some(true), "not taken: {object:?}");
+                    told += 1;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Result<Object> {
+        loop {
+            let message = tokio::time::timeout(PATIENCE, self.stream.next()).await;
+            let message = message.context("nothing came on the connection")?;
+            match message.ok_or_else(|| anyhow!("the connection was closed"))?? {
+                Message::Text(text) => {
+                    let object: Object = serde_json::from_str(&text)?;
+                    if object.event == "error" || object.resolved == Some(false) {
+                        bail!("refused: {}", object.error.unwrap_or_default());
+                    }
+                    return Ok(object);
+                }
+                Message::Close(why) => bail!("the connection was closed: {why:?}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A person who answers by single requests over connections that are kept.
+#[derive(Clone)]
+pub(crate) struct PostingPerson {
+    http: reqwest::Client,
+    base: String,
+    token: String,
+}
+
+impl PostingPerson {
+    pub(crate) fn new(url: &str, token: &str) -> Result<Self> {
+        Ok(Self {
+            http: reqwest::Client::builder().tcp_nodelay(true).build()?,
+            base: url.to_owned(),
+            token: token.to_owned(),
+        })
+    }
+
+    /// Answers; when that was, which is before it went out.
+    pub(crate) async fn answer(&self, clarify_id: &str) -> Result<Instant> {
+        let place = format!("{}/api/clarifications/{clarify_id}/answer", self.base);
+        let body = json!({"answer_id": clarify_id,
+            "answers": [{"question_id": "q1", "option_ids": [OPTION]}]});
+        let request = self.http.post(place).bearer_auth(&self.token);
+        let request = request.timeout(PATIENCE).json(&body).build()?;
+        let begun = Instant::now();
+        let response = self.http.execute(request).await?;
+        let status = response.status();
+        // Read to its end, or the connection is not used again.
+        let said = response.text().await?;
+        ensure!(status.is_success(), "{clarify_id}: {status}: {said}");
+        Ok(begun)
+    }
+}
