@@ -10,7 +10,8 @@ pub mod server;
 pub mod toolset;
 
 pub use asker::{
-    AskCall, Asked, Asker, AskerOptions, BusOptions, Notice, Notices, Outcomes, Settled, Token,
+    AskCall, Asked, Asker, AskerOptions, BusOptions, Notice, Notices, Origin, Outcomes, Settled,
+    Token,
 };
 pub use server::{AdapterError, AdapterOptions, Panel, serve, serve_stdio};
 pub use toolset::{Gate, Toolset, UnknownToolset};

@@ -2,6 +2,7 @@
 
 mod handler;
 mod lines;
+mod origin;
 mod progress;
 
 use crate::asker::{Asker, AskerOptions};
