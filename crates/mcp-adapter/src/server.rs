@@ -1,5 +1,7 @@
 //! MCP over lines: standard input and output, or any other pair of streams.
 
+#[cfg(test)]
+mod fuzz;
 mod handler;
 mod lines;
 mod origin;
