@@ -272,6 +272,15 @@ pub(crate) enum TurnCommand {
         /// The profile to begin it under
         #[arg(long, value_name = "NAME")]
         profile: Option<String>,
+        /// What becomes of its questions when nobody is there: wait, deferred or unattended
+        #[arg(long, value_name = "WORD", value_parser = ["wait", "deferred", "unattended"])]
+        when_absent: Option<String>,
+        /// What becomes of its questions when their time is up: return, adopt or defer
+        #[arg(long, value_name = "WORD", value_parser = ["return", "adopt", "defer"])]
+        on_timeout: Option<String>,
+        /// The language of its instruction and of texts for people: en or zh
+        #[arg(long, value_name = "TAG")]
+        language: Option<String>,
         /// Print one JSON object instead of the bare id
         #[arg(long)]
         json: bool,
@@ -420,7 +429,7 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 }
 
 /// `90`, `90s`, `5m`, `2h`, `1d`, `250ms`.
-fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
     let split = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());

@@ -2,6 +2,7 @@
 //! anything listens.
 
 use crate::cli::{Cli, Command, LogFormat};
+use crate::policy::Policies;
 use figment::providers::{Env, Format as _, Serialized, Toml};
 use figment::value::{Dict, Map};
 use figment::{Figment, Metadata, Profile, Provider, Source};
@@ -60,6 +61,9 @@ pub(crate) struct Config {
     pub metrics: Option<String>,
     /// The collector that spans are sent to, `http://host:4317`.
     pub otlp_endpoint: Option<String>,
+    /// What becomes of questions that nobody answers or nobody is there for, per tenant, dialect
+    /// and profile.
+    pub policy: Policies,
 }
 
 /// The configuration with the source of each value.
@@ -96,6 +100,7 @@ fn defaults() -> Config {
         toolset: None,
         metrics: None,
         otlp_endpoint: None,
+        policy: Policies::default(),
     }
 }
 
@@ -219,6 +224,8 @@ pub(crate) fn load(cli: &Cli) -> Result<Settings, String> {
     let config = figment
         .extract_lossy::<Config>()
         .map_err(|e| describe(&e))?;
+    // Checked here, so that no command runs under a policy that a service would refuse.
+    config.policy.table()?;
     Ok(Settings { config, figment })
 }
 
@@ -286,31 +293,57 @@ impl Settings {
     pub(crate) fn show(&self) -> String {
         let mut text = String::new();
         for name in KNOWN {
-            let Ok(value) = self.figment.find_value(name) else {
-                continue;
-            };
-            let shown = match &value {
-                figment::value::Value::Empty(..) => "-".to_owned(),
-                _ if *name == "credential" => "(set)".to_owned(),
-                other => other
-                    .as_str()
-                    .map(str::to_owned)
-                    .or_else(|| serde_json::to_string(other).ok())
-                    .unwrap_or_default(),
-            };
-            let source =
-                self.figment
-                    .find_metadata(name)
-                    .map_or("default".to_owned(), |m| match &m.source {
-                        Some(Source::File(path)) => path.display().to_string(),
-                        _ if m.name.contains("environment") => {
-                            format!("{PREFIX}{}", name.to_uppercase())
-                        }
-                        _ if m.name.contains("Flags") => "flag".to_owned(),
-                        _ => "default".to_owned(),
-                    });
-            let _ = writeln!(text, "{name:<16} {shown:<40} {source}");
+            self.show_one(&mut text, name);
+        }
+        for name in self.policy_names() {
+            self.show_one(&mut text, &name);
         }
         text
+    }
+
+    fn show_one(&self, text: &mut String, name: &str) {
+        let Ok(value) = self.figment.find_value(name) else {
+            return;
+        };
+        let shown = match &value {
+            figment::value::Value::Empty(..) => "-".to_owned(),
+            _ if name == "credential" => "(set)".to_owned(),
+            other => other
+                .as_str()
+                .map(str::to_owned)
+                .or_else(|| serde_json::to_string(other).ok())
+                .unwrap_or_default(),
+        };
+        let source = self
+            .figment
+            .find_metadata(name)
+            .map_or("default".to_owned(), |m| match &m.source {
+                Some(Source::File(path)) => path.display().to_string(),
+                _ if m.name.contains("environment") => {
+                    format!("{PREFIX}{}", name.to_uppercase())
+                }
+                _ if m.name.contains("Flags") => "flag".to_owned(),
+                _ => "default".to_owned(),
+            });
+        let _ = writeln!(text, "{name:<16} {shown:<40} {source}");
+    }
+
+    /// Every value of the policy tables that is set, by its whole name.
+    fn policy_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut open = vec![("policy".to_owned(), self.figment.find_value("policy").ok())];
+        while let Some((name, value)) = open.pop() {
+            match value {
+                Some(figment::value::Value::Dict(_, table)) => open.extend(
+                    table
+                        .into_iter()
+                        .map(|(key, value)| (format!("{name}.{key}"), Some(value))),
+                ),
+                Some(_) => names.push(name),
+                None => {}
+            }
+        }
+        names.sort_unstable();
+        names
     }
 }

@@ -10,6 +10,8 @@ mod config;
 mod credential;
 mod deployment;
 mod exit;
+#[cfg(test)]
+mod fuzz;
 mod healthcheck;
 mod home;
 mod identity;
@@ -18,6 +20,7 @@ mod logging;
 mod mcp;
 mod micro;
 mod panel;
+mod policy;
 mod services;
 mod signals;
 mod telemetry;

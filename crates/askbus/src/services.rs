@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::exit::{CONFIG, Failure, UNAVAILABLE};
 use crate::{identity, micro, signals, telemetry};
 use askbus_credential::Verifier;
-use askbus_domain::Millis;
+use askbus_domain::{Millis, PolicyTable};
 use askbus_gateway::GatewayError;
 use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
 use askbus_ledger::{Bus, LedgerError};
@@ -132,6 +132,11 @@ fn tenants(config: &Config) -> Result<Tenants, Failure> {
         .map_err(|e| Failure::new(CONFIG, format!("setting tenants: {e}")))
 }
 
+pub(crate) fn policy(config: &Config) -> Result<PolicyTable, Failure> {
+    let table = config.policy.table();
+    table.map_err(|e| Failure::new(CONFIG, e))
+}
+
 pub(crate) fn verifier(config: &Config) -> Result<Verifier, Failure> {
     let dir: PathBuf = config
         .signing_dir
@@ -181,6 +186,7 @@ pub(crate) async fn session_binding(
         instance: instance.clone(),
         lease,
         heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
+        policy: policy(config)?,
     };
     let running = askbus_session_binding::start(options, shutdown.clone())
         .await

@@ -8,7 +8,7 @@ use askbus_credential::Role;
 use askbus_wire::client::Client;
 use askbus_wire::error::WireError;
 use askbus_wire::proto::begin_turn_request::Life;
-use askbus_wire::proto::{BeginTurnRequest, EndTurnRequest, HoldTurnRequest};
+use askbus_wire::proto::{BeginTurnRequest, EndTurnRequest, HoldTurnRequest, TurnPolicy};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,20 +30,35 @@ pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Fa
         } => {
             end(&mut client, context, outcome, &profile).await?;
         }
-        TurnCommand::Begin { lives, json, .. } => {
+        TurnCommand::Begin {
+            lives,
+            json,
+            when_absent,
+            on_timeout,
+            language,
+            ..
+        } => {
             let session = config.session.clone();
+            let policy = TurnPolicy {
+                when_absent: when_absent.clone().unwrap_or_default(),
+                on_timeout: on_timeout.clone().unwrap_or_default(),
+                ..TurnPolicy::default()
+            };
             let request = BeginTurnRequest {
                 begin_id: uuid::Uuid::now_v7().to_string(),
                 session_id: session.unwrap_or_else(|| format!("turn-{}", uuid::Uuid::now_v7())),
                 run_id: String::new(),
                 profile: profile.clone(),
                 life: lives.map(|d| Life::ForMs(u64::try_from(d.as_millis()).unwrap_or(u64::MAX))),
+                policy: Some(policy),
+                language: language.clone().unwrap_or_default(),
                 ..Default::default()
             };
             let begun = bounded(client.turns.begin_turn(request)).await?;
             if *json {
                 let line = json!({"context_id": begun.context_id, "session_id": begun.session_id,
-                    "run_id": begun.run_id});
+                    "run_id": begun.run_id, "instruction": begun.instruction,
+                    "capabilities": begun.capabilities});
                 println!("{line}");
             } else {
                 println!("{}", begun.context_id);
@@ -84,7 +99,12 @@ async fn end(client: &mut Client, context: &str, how: &str, profile: &str) -> Re
         end: how.to_owned(),
         profile: profile.to_owned(),
     };
-    bounded(client.turns.end_turn(request)).await.map(|_| ())
+    let ended = bounded(client.turns.end_turn(request)).await?;
+    // What the turn asked of nobody is its reply (A6).
+    for question in ended.deferred {
+        println!("{}", question.text);
+    }
+    Ok(())
 }
 
 /// Holds the turn until standard input closes, a signal comes, or somebody ends it. A lost stream is

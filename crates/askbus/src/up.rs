@@ -49,6 +49,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
             instance: instance.clone(),
             lease,
             heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
+            policy: services::policy(config)?,
         },
         shutdown.clone(),
     )

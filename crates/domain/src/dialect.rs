@@ -41,7 +41,7 @@ impl Dialect {
     }
 
     /// Options a question may have (E3, N1).
-    pub(crate) const fn max_options(self) -> usize {
+    pub const fn max_options(self) -> usize {
         match self {
             Dialect::Ask | Dialect::Studio => crate::MAX_OPTIONS,
             Dialect::Interaction => 4,

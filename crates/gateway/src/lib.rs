@@ -11,6 +11,8 @@ mod drafts;
 mod feed;
 mod fence;
 mod front;
+#[cfg(test)]
+mod fuzz;
 mod gateway;
 mod listener;
 mod lookup;

@@ -358,3 +358,10 @@ fn is_over(judged: &Judged) -> bool {
         Judged::Reply(Reply::Conflict { .. } | Reply::Late { .. })
     )
 }
+
+/// Reads a frame as each dialect does, whatever it is.
+#[cfg(test)]
+pub(crate) fn read_any_frame(value: &Value) {
+    studio::read_any(value);
+    interaction::read_any(value);
+}

@@ -322,3 +322,12 @@ pub(crate) async fn tool_use(
     let reported = within(turns.report_tool_use(message)).await?.into_inner();
     Ok(ok(&json!({"ok": true, "work_begun": reported.work_begun})))
 }
+
+/// Reads a body as each route does, whatever it is.
+#[cfg(test)]
+pub(crate) fn read_any_body(bytes: &[u8]) {
+    let _ = read::<Begin>(bytes);
+    let _ = read::<Hold>(bytes);
+    let _ = read::<End>(bytes);
+    let _ = read::<ToolUse>(bytes);
+}

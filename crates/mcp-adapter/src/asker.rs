@@ -59,7 +59,8 @@ pub struct AskerOptions {
     pub token: Token,
     /// One of the profiles the credential allows; none: its first.
     pub profile: Option<String>,
-    /// The session to ask in; none: one of this process's own.
+    /// The session to ask in; none: the one that the first call's client names, else one of this
+    /// process's own.
     pub session: Option<String>,
     /// The context of a host's turn (`ASKBUS_CONTEXT`); none: a turn of this process's own.
     pub context: Option<String>,
@@ -82,6 +83,19 @@ pub struct AskerInfo {
     pub cwd: String,
 }
 
+/// Which agent asks, as far as its client says so.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The client's own id of the conversation; names the session of a process that was given none.
+    pub session: Option<String>,
+    /// The client's own marker of its turn.
+    pub turn: Option<String>,
+    /// The conversation above, when a sub-agent asks.
+    pub parent: Option<String>,
+    /// What the sub-agent is called.
+    pub name: String,
+}
+
 /// One call of a tool that asks.
 #[derive(Debug, Clone)]
 pub struct AskCall {
@@ -93,6 +107,8 @@ pub struct AskCall {
     pub context: Option<String>,
     /// The client behind this call, stronger than [`AskerInfo::client`].
     pub client: Option<String>,
+    /// What the client says of the agent behind this call.
+    pub origin: Origin,
     /// How long the caller can wait from `started` on, when its call cannot be resumed.
     pub limit: Option<Duration>,
     /// When the call came.
@@ -109,6 +125,7 @@ impl AskCall {
             arguments,
             context: None,
             client: None,
+            origin: Origin::default(),
             limit: None,
             started: Instant::now(),
             trace: Trace::begin(),
@@ -125,6 +142,11 @@ pub enum Notice {
     Asked {
         /// Its id.
         clarify_id: String,
+    },
+    /// A person works on it: the deadline no longer counts.
+    Held {
+        /// Who.
+        person: String,
     },
 }
 
@@ -188,10 +210,14 @@ impl Asker {
 
     fn with_ids(options: AskerOptions, ids: Ids) -> Self {
         let asker_id = format!("mcp-{}", ids.new_id());
-        let session = options.session.unwrap_or_else(|| asker_id.clone());
         let profile = options.profile.unwrap_or_default();
         let inner = Inner {
-            turn: OwnTurn::new(session, asker_id.clone(), profile.clone(), ids.new_id()),
+            turn: OwnTurn::new(
+                options.session,
+                asker_id.clone(),
+                profile.clone(),
+                ids.new_id(),
+            ),
             ids,
             asker_id,
             connection: Connection::new(options.target, options.token),
@@ -335,7 +361,6 @@ impl Inner {
 
     /// Withdraws a question however long the service is away, until this process closes.
     fn withdraw(self: &Arc<Self>, clarify_id: String, trace: Trace) -> JoinHandle<()> {
-        self.table.remove(&clarify_id);
         let inner = Arc::clone(self);
         let withdrawal = async move {
             let mut backoff = Backoff::default();

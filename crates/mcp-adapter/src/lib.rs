@@ -11,7 +11,8 @@ pub mod server;
 pub mod toolset;
 
 pub use asker::{
-    AskCall, Asked, Asker, AskerOptions, BusOptions, Notice, Notices, Outcomes, Settled, Token,
+    AskCall, Asked, Asker, AskerOptions, BusOptions, Notice, Notices, Origin, Outcomes, Settled,
+    Token,
 };
 pub use metrics::Figures;
 pub use server::{AdapterError, AdapterOptions, Panel, serve, serve_stdio};

@@ -1,7 +1,10 @@
 //! MCP over lines: standard input and output, or any other pair of streams.
 
+#[cfg(test)]
+mod fuzz;
 mod handler;
 mod lines;
+mod origin;
 mod progress;
 
 use crate::asker::{Asker, AskerOptions};

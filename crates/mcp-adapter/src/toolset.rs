@@ -1,14 +1,20 @@
 //! Toolsets: which tools a server shows, and in whose words.
 
 pub mod ask;
+pub mod interaction;
 pub mod studio;
 
-use askbus_domain::{Outcome, QuestionAnswer, Reason};
+use askbus_domain::{LateMessage, Outcome, QuestionAnswer, Reason};
 use askbus_wire::convert::surface_word;
 use askbus_wire::error::{ErrorCode, WireError};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::str::FromStr;
+use std::time::Duration;
+
+/// How long a call of a dialect that cannot resume may be open: below the 330 s of its transport
+/// (E13).
+pub const CALL_LIMIT: Duration = Duration::from_secs(320);
 
 /// A set of tools, one per dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,11 +24,13 @@ pub enum Toolset {
     Ask,
     /// `ekko_studio_clarify`, within a host's turn and behind its gate (E1, E2).
     Studio,
+    /// `clarify`: one question with at most four choices (N1).
+    Interaction,
 }
 
 /// A name that is no toolset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no toolset {0:?}; take ask or studio")]
+#[error("there is no toolset {0:?}; take ask, studio or interaction")]
 pub struct UnknownToolset(pub String);
 
 impl FromStr for Toolset {
@@ -33,6 +41,7 @@ impl FromStr for Toolset {
             "ask" => Ok(Toolset::Ask),
             // `plan` stands in launch commands from before the two studio tools were one server (E17).
             "studio" | "plan" => Ok(Toolset::Studio),
+            "interaction" => Ok(Toolset::Interaction),
             other => Err(UnknownToolset(other.to_owned())),
         }
     }
@@ -142,6 +151,22 @@ fn answers(list: &[QuestionAnswer]) -> Value {
     list.iter().map(answer).collect()
 }
 
+fn late_messages(list: &[LateMessage]) -> Value {
+    let message = |m: &LateMessage| {
+        json!({
+            "clarify_id": m.clarify_id.to_string(),
+            "answer_id": m.answer_id.as_str(),
+            "actor": {"person": m.actor.person.as_str(), "surface": surface_word(m.actor.surface)},
+            "asked": m.asked,
+            "action": m.action,
+            "answers": answers(&m.answers),
+            "text": m.text,
+            "stored_at": m.stored_at,
+        })
+    };
+    list.iter().map(message).collect()
+}
+
 fn reason_words() -> Vec<&'static str> {
     Reason::ALL.iter().map(|r| r.as_str()).collect()
 }
@@ -156,6 +181,7 @@ mod tests {
         assert_eq!("plan".parse(), Ok(Toolset::Studio));
         assert_eq!("studio".parse(), Ok(Toolset::Studio));
         assert_eq!("ask".parse(), Ok(Toolset::Ask));
+        assert_eq!("interaction".parse(), Ok(Toolset::Interaction));
         assert!("Ask".parse::<Toolset>().is_err());
     }
 

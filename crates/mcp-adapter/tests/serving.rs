@@ -21,6 +21,10 @@ async fn the_tools_of_each_toolset_are_listed_without_a_service() {
     insta::assert_json_snapshot!("ask", client.request(1, "tools/list", json!({})).await);
     let mut client = studio(&service).await;
     insta::assert_json_snapshot!("studio", client.request(1, "tools/list", json!({})).await);
+    let options = service.options();
+    let mut client = Client::connect(options, Toolset::Interaction, Gate::default()).await;
+    let listed = client.request(1, "tools/list", json!({})).await;
+    insta::assert_json_snapshot!("interaction", listed);
 }
 
 // contract: E1 E2
@@ -178,10 +182,12 @@ async fn a_settled_call_carries_text_and_structure() {
     assert_eq!(
         result["structuredContent"],
         json!({
-            "status": "settled", "clarify_id": clarify_id, "reason": "response", "decided_by": "person",
+            "status": "settled", "clarify_id": clarify_id, "session_id": "session",
+            "reason": "response", "mode": "answered", "decided_by": "person",
             "actor": {"person": "ann", "surface": "web"},
             "answers": [{"question_id": "q1", "options": [{"id": "o2", "label": "b"}], "text": "with care", "note": null}],
-            "partial": [], "unanswered": [], "assumptions": [], "text": null,
+            "partial": [], "unanswered": [], "dismissed_questions": [], "assumptions": [],
+            "text": null, "deferred_text": null, "late": [], "timeout": null,
         })
     );
     assert_eq!(result["isError"], false);

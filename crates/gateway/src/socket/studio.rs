@@ -261,3 +261,10 @@ fn refused(card: &Card, reason: &str, error: &str, kept: bool) -> Value {
         "resolved": false, "verdict": "refused", "error": error, "reason": reason, "kept": kept,
     })
 }
+
+/// Reads a frame as each event does, whatever it is.
+#[cfg(test)]
+pub(super) fn read_any(value: &Value) {
+    let _ = serde_json::from_value::<Frame>(value.clone());
+    let _ = serde_json::from_value::<DraftFrame>(value.clone());
+}

@@ -1,6 +1,6 @@
 //! A question that is open, and how it ended.
 
-use super::table::Fate;
+use super::table::{Fate, Place};
 use super::{Inner, WITHDRAW_LIMIT, closed};
 use askbus_domain::{
     CancelCause, Circumstances, HARD_CAP, Millis, Outcome, Questions, Reason, Timestamp,
@@ -9,7 +9,7 @@ use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::trace::Trace;
 use askbus_wire::{convert, proto};
 use std::sync::Arc;
-use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// A question before a person. Dropping it before it settled withdraws it in the background.
@@ -29,7 +29,8 @@ pub struct Asked {
     inner: Arc<Inner>,
     trace: Trace,
     /// Gone once it settled or was withdrawn.
-    fate: Option<oneshot::Receiver<Fate>>,
+    place: Option<Place>,
+    contested: bool,
     own_turn: bool,
     epoch: u64,
 }
@@ -54,7 +55,7 @@ impl Asked {
         inner: Arc<Inner>,
         response: proto::AskResponse,
         trace: Trace,
-        fate: oneshot::Receiver<Fate>,
+        place: Place,
         own_turn: bool,
     ) -> Self {
         Self {
@@ -67,7 +68,8 @@ impl Asked {
             epoch: inner.table.epoch(),
             inner,
             trace,
-            fate: Some(fate),
+            contested: place.contested,
+            place: Some(place),
             own_turn,
         }
     }
@@ -80,11 +82,11 @@ impl Asked {
     /// [`ErrorCode::UpgradeNeeded`] if this build cannot read how it ended,
     /// [`ErrorCode::Unavailable`] once the process is closing or the end has been told.
     pub async fn wait(&mut self) -> Result<Settled, WireError> {
-        let Some(fate) = self.fate.as_mut() else {
+        let Some(place) = self.place.as_mut() else {
             return Err(closed());
         };
-        let fate = fate.await;
-        self.fate = None;
+        let fate = (&mut place.fate).await;
+        self.place = None;
         match fate {
             Ok(Fate::Settled(clarification)) => read(&clarification).ok_or_else(|| {
                 WireError::new(
@@ -101,15 +103,22 @@ impl Asked {
         }
     }
 
-    /// Withdraws the question and waits at most 700 ms for the service to confirm; attempts go on
-    /// behind that.
+    /// Withdraws the question, unless another call of this process waits for it too, and waits at
+    /// most 700 ms for the service to confirm; attempts go on behind that.
     pub async fn withdraw(mut self) {
-        if self.fate.take().is_some() {
-            let withdrawal = self
-                .inner
-                .withdraw(self.clarify_id.clone(), self.trace.clone());
+        if let Some(withdrawal) = self.leave() {
             let _ = timeout(WITHDRAW_LIMIT, withdrawal).await;
         }
+    }
+
+    fn leave(&mut self) -> Option<JoinHandle<()>> {
+        let place = self.place.take()?;
+        let last = self.inner.table.leave(&self.clarify_id, place.key());
+        let withdraw = || {
+            self.inner
+                .withdraw(self.clarify_id.clone(), self.trace.clone())
+        };
+        last.then(withdraw)
     }
 
     /// Whether it ended only because the service did not see this process for a while, and not by
@@ -123,18 +132,17 @@ impl Asked {
                 Some(CancelCause::TurnEnded) => {
                     self.own_turn && self.inner.table.epoch() != self.epoch
                 }
-                Some(CancelCause::Withdrawn) | None => false,
+                // By an identical call, which did not know of this one.
+                Some(CancelCause::Withdrawn) => self.contested,
+                None => false,
             }
     }
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        if self.fate.take().is_some() && !self.inner.closing.is_cancelled() {
-            drop(
-                self.inner
-                    .withdraw(self.clarify_id.clone(), self.trace.clone()),
-            );
+        if !self.inner.closing.is_cancelled() {
+            drop(self.leave());
         }
     }
 }

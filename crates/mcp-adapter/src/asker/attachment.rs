@@ -84,7 +84,12 @@ async fn attach(inner: &Inner, backoff: &mut Backoff) -> End {
             }
             Some(Event::Resolved(clarification)) => inner.table.settled(clarification),
             Some(Event::UnknownClarifyId(id)) => inner.table.unknown(&id),
-            Some(Event::Heartbeat(_) | Event::Held(_)) | None => {}
+            Some(Event::Held(held)) => {
+                if let Some(actor) = &held.actor {
+                    inner.table.held(&held.clarify_id, &actor.person);
+                }
+            }
+            Some(Event::Heartbeat(_)) | None => {}
         }
     }
 }

@@ -5,7 +5,7 @@
 //! missing.
 
 use super::table::Table;
-use askbus_domain::{Clarification, Commit, Event, EventKind};
+use askbus_domain::{Clarification, Commit, Event, EventKind, Reason};
 use askbus_wire::codec::{Decoded, decode_commit};
 use askbus_wire::{convert, proto};
 use std::collections::HashMap;
@@ -89,6 +89,9 @@ impl Heard {
     /// The question was asked for, and waits.
     pub(super) fn waits(&mut self, table: &Table, question: proto::Clarification) {
         if table.is_open(&question.clarify_id) {
+            if let Some(actor) = &question.held_by {
+                table.held(&question.clarify_id, &actor.person);
+            }
             let session_id = question.session_id.clone();
             let watched = self.sessions.entry(session_id);
             let questions = &mut watched.or_insert_with(|| Watched::since(0)).questions;
@@ -136,13 +139,17 @@ impl Heard {
             let Some(watched) = self.sessions.get_mut(session_id) else {
                 break;
             };
-            if let Event::Resolved {
+            if let Event::Held { clarify_id, actor } = event {
+                table.held(&clarify_id.to_string(), actor.person.as_str());
+            } else if let Event::Resolved {
                 clarify_id,
                 outcome,
             } = event
             {
                 let id = clarify_id.to_string();
-                match watched.questions.remove(&id) {
+                // What a person is to read of it is the service's to say.
+                let whole = outcome.reason != Reason::Deferred;
+                match watched.questions.remove(&id).filter(|_| whole) {
                     Some(question) => table.settled(proto::Clarification {
                         status: "settled".to_owned(),
                         outcome: Some(outcome.as_ref().into()),

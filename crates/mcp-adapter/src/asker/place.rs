@@ -40,6 +40,7 @@ pub(super) async fn place(
     let mut attempt = Attempt {
         inner,
         call,
+        notices,
         ask_id: inner.ids.new_id(),
         placing: None,
         in_doubt: false,
@@ -88,10 +89,6 @@ pub(super) async fn place(
             () = tokio::time::sleep(backoff.next_pause()) => {}
         }
     };
-    if let Ok(asked) = &result {
-        let clarify_id = asked.clarify_id.clone();
-        notices(Notice::Asked { clarify_id });
-    }
     // To a caller who left: the question is dropped here, and so withdrawn.
     drop(reply.send(result));
 }
@@ -99,6 +96,7 @@ pub(super) async fn place(
 struct Attempt<'a> {
     inner: &'a Arc<Inner>,
     call: &'a AskCall,
+    notices: &'a Notices,
     ask_id: String,
     /// There from the first `Ask` on that may have reached the service.
     placing: Option<Placing<'a>>,
@@ -115,7 +113,8 @@ impl Attempt<'_> {
                 (context_id.clone(), false)
             } else {
                 let turn = &self.inner.turn;
-                let context = turn.context(&self.inner.connection, &self.call.trace);
+                let named = self.call.origin.session.as_deref();
+                let context = turn.context(&self.inner.connection, &self.call.trace, named);
                 (context.await?, true)
             };
             let inner = self.inner;
@@ -129,9 +128,12 @@ impl Attempt<'_> {
             match sent {
                 Ok(response) => {
                     let trace = self.call.trace.clone();
-                    let fate = inner.table.enter(&response, &trace, placing);
+                    // Before a hold can be told.
+                    let clarify_id = response.clarify_id.clone();
+                    (self.notices)(Notice::Asked { clarify_id });
+                    let place = inner.table.enter(&response, &trace, placing, self.notices);
                     let inner = Arc::clone(inner);
-                    return Ok(Asked::new(inner, response, trace, fate, own_turn));
+                    return Ok(Asked::new(inner, response, trace, place, own_turn));
                 }
                 Err(error) if may_pass(error.code) => {
                     self.in_doubt |= error.code == ErrorCode::Unavailable;
@@ -186,6 +188,11 @@ impl AskCall {
                 self.arguments.to_string(),
             )),
             call_limit_ms: limit,
+            client_turn: self.origin.turn.clone().unwrap_or_default(),
+            parent: self.origin.parent.clone().map(|session_id| proto::Parent {
+                session_id,
+                name: self.origin.name.clone(),
+            }),
             ..Default::default()
         }
     }

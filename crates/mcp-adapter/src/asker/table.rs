@@ -4,27 +4,54 @@
 //! and asks for those that were open before. A question whose `Ask` overlapped a gap in the listening
 //! may fall into it; it counts as uncovered, and is asked for.
 
-use super::lock;
+use super::{Notice, Notices, lock};
 use askbus_wire::proto;
 use askbus_wire::trace::Trace;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, oneshot};
 
 /// What became of a question.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Fate {
     /// It settled.
-    Settled(Box<proto::Clarification>),
+    Settled(Arc<proto::Clarification>),
     /// The service does not know it.
     Unknown,
 }
 
-struct Open {
+/// One call that waits; identical questions have several.
+struct Waiter {
+    key: u64,
     fate: oneshot::Sender<Fate>,
+    notices: Notices,
+}
+
+struct Open {
+    waiters: Vec<Waiter>,
+    /// Who stopped the countdown.
+    held_by: Option<String>,
     session_id: String,
     trace: Trace,
     covered: bool,
+}
+
+impl Open {
+    fn settle(self, fate: &Fate) {
+        for waiter in self.waiters {
+            // It may be gone; then nobody wants to know.
+            drop(waiter.fate.send(fate.clone()));
+        }
+    }
+}
+
+/// One call's place among those that wait for a question.
+pub(super) struct Place {
+    key: u64,
+    /// How the question ends.
+    pub fate: oneshot::Receiver<Fate>,
+    /// The question of an identical call that may have withdrawn it meanwhile.
+    pub contested: bool,
 }
 
 #[derive(Default)]
@@ -33,6 +60,8 @@ struct State {
     /// Settled before the reply to their `Ask` was read; kept while any `Ask` is on its way.
     early: HashMap<String, proto::Clarification>,
     placing: usize,
+    /// Counts waiters.
+    keys: u64,
     /// Counts outages of the listening.
     epoch: u64,
     /// Counts gaps in the listening, outages included.
@@ -64,6 +93,12 @@ impl Drop for Placing<'_> {
     }
 }
 
+impl Place {
+    pub(super) const fn key(&self) -> u64 {
+        self.key
+    }
+}
+
 impl Table {
     /// To be called before an `Ask` is sent, and kept until its id is entered.
     pub(super) fn placing(&self) -> Placing<'_> {
@@ -78,38 +113,87 @@ impl Table {
         lock(&self.state).placing > 0
     }
 
-    /// Enters a question that is open now.
+    /// Enters a call that waits for a question that is open now.
     pub(super) fn enter(
         &self,
         asked: &proto::AskResponse,
         trace: &Trace,
         placing: &Placing<'_>,
-    ) -> oneshot::Receiver<Fate> {
-        let (fate, receiver) = oneshot::channel();
+        notices: &Notices,
+    ) -> Place {
+        let (sender, fate) = oneshot::channel();
+        let id = &asked.clarify_id;
         let mut state = lock(&self.state);
-        if let Some(settled) = state.early.remove(&asked.clarify_id) {
-            // Nobody else can hold the receiver yet.
-            let _ = fate.send(Fate::Settled(Box::new(settled)));
-            return receiver;
-        }
-        let covered = state.listening && placing.gaps == Some(state.gaps);
-        let open = Open {
+        state.keys += 1;
+        let key = state.keys;
+        // An identical question waited for already; if nobody here waits for it any more, it may have
+        // been withdrawn or settled before this reply was read.
+        let contested = asked.reattached && !state.open.contains_key(id);
+        let place = Place {
+            key,
             fate,
+            contested,
+        };
+        if let Some(settled) = state.early.remove(id) {
+            // The receiver is still here.
+            drop(sender.send(Fate::Settled(Arc::new(settled))));
+            return place;
+        }
+        let covered = state.listening && placing.gaps == Some(state.gaps) && !contested;
+        let open = state.open.entry(id.clone()).or_insert_with(|| Open {
+            waiters: Vec::new(),
+            held_by: None,
             session_id: asked.session_id.clone(),
             trace: trace.clone(),
             covered,
-        };
-        state.open.insert(asked.clarify_id.clone(), open);
+        });
+        open.waiters.push(Waiter {
+            key,
+            fate: sender,
+            notices: Arc::clone(notices),
+        });
+        let (covered, held_by) = (open.covered, open.held_by.clone());
         drop(state);
+        if let Some(person) = held_by {
+            notices(Notice::Held { person });
+        }
         if !covered {
             self.uncovered.notify_one();
         }
-        receiver
+        place
     }
 
-    /// Takes a question out, whatever becomes of it.
-    pub(super) fn remove(&self, id: &str) {
-        lock(&self.state).open.remove(id);
+    /// One call waits no more. True if it was the last one, so that the question is withdrawn.
+    pub(super) fn leave(&self, id: &str, key: u64) -> bool {
+        let mut state = lock(&self.state);
+        let Some(open) = state.open.get_mut(id) else {
+            return true;
+        };
+        open.waiters.retain(|waiter| waiter.key != key);
+        let last = open.waiters.is_empty();
+        if last {
+            state.open.remove(id);
+        }
+        last
+    }
+
+    /// A person stopped the countdown: whoever waits is told once.
+    pub(super) fn held(&self, id: &str, person: &str) {
+        let mut state = lock(&self.state);
+        let Some(open) = state.open.get_mut(id).filter(|o| o.held_by.is_none()) else {
+            return;
+        };
+        open.held_by = Some(person.to_owned());
+        let waiting: Vec<Notices> = open
+            .waiters
+            .iter()
+            .map(|w| Arc::clone(&w.notices))
+            .collect();
+        drop(state);
+        for notices in waiting {
+            let person = person.to_owned();
+            notices(Notice::Held { person });
+        }
     }
 
     /// Takes all questions out, each with the trace it was asked in.
@@ -187,8 +271,10 @@ impl Table {
     pub(super) fn settled(&self, clarification: proto::Clarification) {
         let mut state = lock(&self.state);
         match state.open.remove(&clarification.clarify_id) {
-            // The waiter may be gone; then nobody wants to know.
-            Some(open) => drop(open.fate.send(Fate::Settled(Box::new(clarification)))),
+            Some(open) => {
+                drop(state);
+                open.settle(&Fate::Settled(Arc::new(clarification)));
+            }
             None if state.placing > 0 => {
                 let id = clarification.clarify_id.clone();
                 state.early.insert(id, clarification);
@@ -198,74 +284,12 @@ impl Table {
     }
 
     pub(super) fn unknown(&self, id: &str) {
-        if let Some(open) = lock(&self.state).open.remove(id) {
-            drop(open.fate.send(Fate::Unknown));
+        let open = lock(&self.state).open.remove(id);
+        if let Some(open) = open {
+            open.settle(&Fate::Unknown);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settled(id: &str) -> proto::Clarification {
-        proto::Clarification {
-            clarify_id: id.to_owned(),
-            ..Default::default()
-        }
-    }
-
-    fn enter(table: &Table, id: &str, placing: &Placing<'_>) -> oneshot::Receiver<Fate> {
-        let asked = proto::AskResponse {
-            clarify_id: id.to_owned(),
-            session_id: format!("session of {id}"),
-            ..Default::default()
-        };
-        table.enter(&asked, &Trace::begin(), placing)
-    }
-
-    #[test]
-    fn an_outcome_that_overtakes_the_reply_to_its_ask_is_kept() {
-        let table = Table::default();
-        assert!(!table.listening(&[]));
-        let placing = table.placing();
-        table.settled(settled("a"));
-        let mut fate = enter(&table, "a", &placing);
-        assert!(matches!(fate.try_recv(), Ok(Fate::Settled(c)) if c.clarify_id == "a"));
-        table.settled(settled("b"));
-        drop(placing);
-        // Nobody was placing any more: what came for others is not hoarded.
-        assert!(lock(&table.state).early.is_empty());
-    }
-
-    #[test]
-    fn a_question_placed_across_an_outage_is_asked_for() {
-        let table = Table::default();
-        table.listening(&[]);
-        let placing = table.placing();
-        table.deaf();
-        let _fate = enter(&table, "a", &placing);
-        // Those who listen again did not know the id yet.
-        assert!(table.listening(&[]));
-        assert!(!table.listening(&table.open_ids()));
-        let within = table.placing();
-        let _fate = enter(&table, "b", &within);
-        let known = ["a".to_owned()];
-        assert!(!table.listening(&known), "b was covered from the start");
-    }
-
-    #[test]
-    fn a_question_placed_across_a_gap_is_asked_for_though_nobody_was_away() {
-        let table = Table::default();
-        table.listening(&[]);
-        let (epoch, placing) = (table.epoch(), table.placing());
-        table.missed();
-        let _fate = enter(&table, "a", &placing);
-        assert!(table.is_open_in("session of a") && !table.is_open_in("session of b"));
-        let uncovered = |table: &Table| lock(&table.state).open.values().any(|o| !o.covered);
-        assert!(uncovered(&table));
-        table.cover("a");
-        assert!(!uncovered(&table));
-        assert_eq!(table.epoch(), epoch);
-    }
-}
+mod tests;

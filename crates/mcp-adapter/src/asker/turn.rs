@@ -14,11 +14,12 @@ struct State {
     context_id: Option<String>,
     /// The trace of the question that the turn began with; its end belongs there too.
     trace: Option<Trace>,
+    /// Settled by the first begin.
+    session_id: Option<String>,
 }
 
 /// The process's own turn.
 pub(super) struct OwnTurn {
-    session_id: String,
     asker_id: String,
     profile: String,
     state: Mutex<State>,
@@ -26,7 +27,7 @@ pub(super) struct OwnTurn {
 
 impl OwnTurn {
     pub(super) fn new(
-        session_id: String,
+        session_id: Option<String>,
         asker_id: String,
         profile: String,
         begin_id: String,
@@ -35,31 +36,36 @@ impl OwnTurn {
             begin_id,
             context_id: None,
             trace: None,
+            session_id,
         });
         Self {
-            session_id,
             asker_id,
             profile,
             state,
         }
     }
 
-    /// The context of the turn, which begins if there is none.
+    /// The context of the turn, which begins if there is none; in the session `named`, if there was
+    /// none before.
     pub(super) async fn context(
         &self,
         connection: &Connection,
         trace: &Trace,
+        named: Option<&str>,
     ) -> Result<String, WireError> {
-        let begin_id = {
-            let state = lock(&self.state);
+        let (begin_id, session_id) = {
+            let mut state = lock(&self.state);
             if let Some(context_id) = &state.context_id {
                 return Ok(context_id.clone());
             }
-            state.begin_id.clone()
+            let session = named.unwrap_or(&self.asker_id);
+            let session = state.session_id.get_or_insert_with(|| session.to_owned());
+            let session = session.clone();
+            (state.begin_id.clone(), session)
         };
         let request = trace.request(proto::BeginTurnRequest {
             begin_id: begin_id.clone(),
-            session_id: self.session_id.clone(),
+            session_id,
             run_id: String::new(),
             profile: self.profile.clone(),
             life: Some(proto::begin_turn_request::Life::AskerId(

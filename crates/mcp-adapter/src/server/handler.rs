@@ -1,9 +1,9 @@
 //! The MCP server: lists its toolset's tools and carries calls to the asker.
 
-use super::Panel;
 use super::progress::{Progress, Stage};
+use super::{Panel, origin};
 use crate::asker::{AskCall, Asker, Settled};
-use crate::toolset::{Gate, Toolset, ask, studio};
+use crate::toolset::{CALL_LIMIT, Gate, Toolset, ask, interaction, studio};
 use askbus_domain::{Dialect, Rejection, parse_arguments};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::trace::Trace;
@@ -34,6 +34,7 @@ pub(super) struct Handler {
 enum Called {
     AskUser,
     StudioClarify,
+    Clarify,
 }
 
 impl Handler {
@@ -42,12 +43,14 @@ impl Handler {
             Toolset::Ask => vec![ask::definition()],
             Toolset::Studio if self.gate.clarify_is_open() => vec![studio::definition()],
             Toolset::Studio => Vec::new(),
+            Toolset::Interaction => vec![interaction::definition()],
         }
     }
 
     fn called(&self, name: &str) -> Option<Called> {
         match (self.toolset, name) {
             (Toolset::Ask, ask::NAME) => Some(Called::AskUser),
+            (Toolset::Interaction, interaction::NAME) => Some(Called::Clarify),
             (Toolset::Studio, studio::NAME | studio::ALIAS) if self.gate.clarify_is_open() => {
                 Some(Called::StudioClarify)
             }
@@ -63,17 +66,24 @@ impl Handler {
     ) -> CallToolResult {
         match called {
             Called::AskUser => {
-                // E6 fixes an order of checks for a host's turn, which only the service can keep;
-                // without a host a question that cannot be shown begins no turn.
-                if !self.has_context
-                    && let Err(invalid) = parse_arguments(Dialect::Ask, &arguments)
-                {
-                    return ask::failed(&Rejection::from(invalid).into());
-                }
-                let call = AskCall::new(Dialect::Ask, arguments);
+                let call = match self.read(Dialect::Ask, arguments) {
+                    Ok(call) => call,
+                    Err(error) => return ask::failed(&error),
+                };
                 match self.settle(call, context).await {
                     Ok(settled) => ask::settled(&settled),
                     Err(error) => ask::failed(&error),
+                }
+            }
+            Called::Clarify => {
+                let mut call = match self.read(Dialect::Interaction, arguments) {
+                    Ok(call) => call,
+                    Err(error) => return interaction::failed(&error),
+                };
+                call.limit = Some(CALL_LIMIT);
+                match self.settle(call, context).await {
+                    Ok(settled) => interaction::settled(&settled),
+                    Err(error) => interaction::failed(&error),
                 }
             }
             Called::StudioClarify => {
@@ -83,13 +93,22 @@ impl Handler {
                 };
                 let mut call = AskCall::new(Dialect::Studio, arguments);
                 call.context = Some(context_id);
-                call.limit = Some(studio::CALL_LIMIT);
+                call.limit = Some(CALL_LIMIT);
                 match self.settle(call, context).await {
                     Ok(settled) => studio::settled(&settled),
                     Err(error) => studio::failed(&error),
                 }
             }
         }
+    }
+
+    /// A call with these arguments. E6 fixes an order of checks for a host's turn, which only the
+    /// service can keep; without a host a question that cannot be shown begins no turn.
+    fn read(&self, dialect: Dialect, arguments: Value) -> Result<AskCall, WireError> {
+        if !self.has_context {
+            parse_arguments(dialect, &arguments).map_err(Rejection::from)?;
+        }
+        Ok(AskCall::new(dialect, arguments))
     }
 
     /// Asks and waits, until the client cancels or is gone: leaving the wait withdraws the question.
@@ -101,6 +120,7 @@ impl Handler {
         call.client = context
             .client_info()
             .map(|c| format!("{} {}", c.name, c.version));
+        call.origin = origin::of(&context.meta);
         call.trace = Trace::continuing(context.meta.get_traceparent());
         let (stage, stages) = watch::channel(Stage::Asking);
         let mut progress = Progress::new(&context, stages, Arc::clone(&self.panel));
@@ -134,6 +154,7 @@ impl ServerHandler for Handler {
         let version = env!("CARGO_PKG_VERSION");
         let (name, instructions) = match self.toolset {
             Toolset::Ask => ("askbus", Some(ask::INSTRUCTIONS)),
+            Toolset::Interaction => ("askbus", Some(interaction::INSTRUCTIONS)),
             Toolset::Studio => {
                 let open = self.gate.clarify_is_open();
                 (studio::SERVER_NAME, open.then_some(studio::INSTRUCTIONS))

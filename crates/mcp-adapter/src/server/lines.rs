@@ -223,7 +223,7 @@ fn too_long_line() -> ErrorData {
     ErrorData::parse_error(format!("a line may be at most {MAX_LINE} bytes long"), None)
 }
 
-enum Verdict {
+pub(super) enum Verdict {
     Take(Box<ClientJsonRpcMessage>),
     /// Needs no answer.
     Drop,
@@ -232,7 +232,7 @@ enum Verdict {
 
 /// Whether rmcp settles on a protocol era with this message; until then it ends on anything that
 /// is not a request.
-fn decides_era(message: &ClientJsonRpcMessage) -> bool {
+pub(super) fn decides_era(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(request) = message else {
         return false;
     };
@@ -251,7 +251,7 @@ fn decides_era(message: &ClientJsonRpcMessage) -> bool {
 }
 
 /// Judges one line. serde_json refuses nesting beyond 128 levels.
-fn judge(line: &[u8], era_known: bool) -> Verdict {
+pub(super) fn judge(line: &[u8], era_known: bool) -> Verdict {
     let line = line
         .strip_prefix(b"\xEF\xBB\xBF")
         .unwrap_or(line)

@@ -24,6 +24,8 @@ pub(super) enum Stage {
     Unreachable,
     /// A person has it.
     Waiting,
+    /// A person works on it.
+    Held,
 }
 
 impl From<Notice> for Stage {
@@ -31,6 +33,7 @@ impl From<Notice> for Stage {
         match notice {
             Notice::Unreachable => Stage::Unreachable,
             Notice::Asked { .. } => Stage::Waiting,
+            Notice::Held { .. } => Stage::Held,
         }
     }
 }
@@ -128,6 +131,9 @@ fn message(stage: Stage, panel: Option<&str>) -> String {
         (Stage::Asking, _) => "Bringing the question to a person".to_owned(),
         (Stage::Unreachable, _) => {
             "No Askbus service can be reached; still trying. `askbus up` starts one.".to_owned()
+        }
+        (Stage::Held, _) => {
+            "A person is working on the answer; the deadline no longer counts".to_owned()
         }
         (Stage::Waiting, Some(panel)) => format!("Waiting for a person to answer on {panel}"),
         (Stage::Waiting, None) => {

@@ -1,13 +1,15 @@
 //! `ask_user`: up to five structured questions in one call (A1–A9).
 
-use super::{actor, answers, failure_text, reason_words, result, tool};
+use super::{actor, answers, failure_text, late_messages, reason_words, result, tool};
 use crate::asker::Settled;
 use askbus_domain::{
-    MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS, QuestionId, result_text,
+    Adjusted, MAX_EXPLANATION_CHARS, MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS,
+    MAX_QUESTIONS, Millis, OnTimeout, QuestionId, Reason, WhenAbsent, result_text,
 };
 use askbus_wire::error::WireError;
 use rmcp::model::{CallToolResult, Tool};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Its name.
 pub const NAME: &str = "ask_user";
@@ -55,9 +57,12 @@ fn input() -> Value {
         "type": "object",
         "properties": {
             "question": {"type": "string", "maxLength": MAX_QUESTION_CHARS, "description": "The question, self-contained: the person may not have seen your work."},
-            "header": {"type": "string", "description": "A title of at most 12 characters."},
+            "header": {"type": "string", "description": "A title; 12 characters of it are shown."},
+            "explanation": {"type": "string", "maxLength": MAX_EXPLANATION_CHARS, "description": "What the person has to know to answer: why you ask, what hangs on it."},
             "options": {"type": "array", "maxItems": MAX_OPTIONS, "items": option, "description": "Choices, best first. Leave out for an open question."},
             "multi_select": {"type": "boolean", "default": false, "description": "Whether several options may be chosen."},
+            "min_select": {"type": "integer", "minimum": 0, "description": "With multi_select: choose at least this many."},
+            "max_select": {"type": "integer", "minimum": 1, "description": "With multi_select: choose at most this many."},
             "recommended": {"type": "integer", "minimum": -1, "description": "Index from 0 of the option you would take; -1 or absent: none."},
         },
         "required": ["question"],
@@ -66,7 +71,10 @@ fn input() -> Value {
         "type": "object",
         "properties": {
             "questions": {"type": "array", "minItems": 1, "maxItems": MAX_QUESTIONS, "items": question},
-            "timeout_s": {"type": "number", "description": "Give up after this many seconds (1 s to 14 days). Absent or 0: wait without a deadline."},
+            "timeout_s": {"type": "number", "description": "Give up after this many seconds (1 s to 14 days). Absent or 0: wait without a deadline, unless whoever runs the service set one."},
+            "on_timeout": {"type": "string", "enum": words(OnTimeout::ALL.iter().map(|w| w.as_str())), "description": "When nobody answers in time: return (nothing is decided), adopt (recommended options stand in as assumptions) or defer (the questions become your final message)."},
+            "when_absent": {"type": "string", "enum": words(WhenAbsent::ALL.iter().map(|w| w.as_str())), "description": "When nobody is there who may answer: wait, deferred (the questions become your final message) or unattended (recommended options stand in as assumptions). Leave it out unless you were told."},
+            "to": {"type": "string", "description": "A person's name, or group:NAME, when it is for them alone. Absent: whoever may answer."},
         },
         "required": ["questions"],
     })
@@ -88,20 +96,40 @@ fn output() -> Value {
         "properties": {"question_id": {"type": "string"}, "option_id": {"type": "string"}, "label": {"type": "string"}},
         "required": ["question_id", "option_id", "label"],
     });
+    let late = json!({
+        "type": "object",
+        "properties": {
+            "asked": {"type": "string"}, "actor": {"type": "object"},
+            "answers": {"type": "array", "items": answer}, "text": text,
+            "stored_at": {"type": "string"},
+        },
+    });
+    let modes: BTreeSet<&str> = Reason::ALL.iter().filter_map(|r| r.ask_mode()).collect();
+    let modes: Vec<Value> = modes
+        .into_iter()
+        .map(Value::from)
+        .chain([Value::Null])
+        .collect();
     let reasons = reason_words().join(", ");
     json!({
         "type": "object",
         "properties": {
             "status": {"type": "string", "enum": ["settled", "error"]},
             "reason": {"type": "string", "description": format!("When settled one of {reasons}; else the code of the error. Only response is a person's decision.")},
+            "mode": {"type": ["string", "null"], "enum": modes, "description": "The reason in coarser words; null when nobody was asked. Only answered came from a person."},
             "clarify_id": {"type": "string"},
+            "session_id": {"type": "string"},
             "decided_by": {"type": "string", "enum": ["person", "policy", "system"]},
             "actor": {"type": ["object", "null"], "properties": {"person": {"type": "string"}, "surface": {"type": "string"}}, "description": "Who decided; null unless a person did."},
             "answers": {"type": "array", "items": answer, "description": "What a person chose, and nothing else."},
             "partial": {"type": "array", "items": answer, "description": "Filled in but not submitted as an answer."},
             "unanswered": {"type": "array", "items": {"type": "string"}},
+            "dismissed_questions": {"type": "array", "items": {"type": "string"}, "description": "Those of the unanswered that the person declined one by one."},
             "assumptions": {"type": "array", "items": assumption, "description": "Recommendations nobody chose."},
             "text": {"type": ["string", "null"], "description": "What the person wrote to the whole."},
+            "deferred_text": {"type": ["string", "null"], "description": "The questions as text for the person, when they become your final message."},
+            "late": {"type": "array", "items": late, "description": "What people wrote after earlier questions had ended; told once."},
+            "timeout": {"type": ["object", "null"], "properties": {"asked_s": {"type": ["number", "null"]}, "granted_s": {"type": ["number", "null"]}, "by": {"type": "string"}}, "description": "Only when the timeout is not the one asked for; null seconds: never."},
             "error": {"type": "string"},
         },
         "required": ["status", "reason"],
@@ -112,6 +140,7 @@ fn output() -> Value {
 pub fn settled(settled: &Settled) -> CallToolResult {
     let outcome = &settled.outcome;
     let unanswered: Vec<_> = outcome.unanswered.iter().map(QuestionId::as_str).collect();
+    let declined: Vec<_> = outcome.declined.iter().map(QuestionId::as_str).collect();
     let assumptions: Vec<_> = outcome
         .assumptions
         .iter()
@@ -120,7 +149,9 @@ pub fn settled(settled: &Settled) -> CallToolResult {
     let structured = json!({
         "status": "settled",
         "clarify_id": settled.clarify_id,
+        "session_id": settled.session_id,
         "reason": outcome.reason.as_str(),
+        "mode": outcome.reason.ask_mode(),
         "decided_by": outcome.decided_by().as_str(),
         "actor": actor(outcome),
         "answers": answers(&outcome.answers),
@@ -128,9 +159,28 @@ pub fn settled(settled: &Settled) -> CallToolResult {
         "unanswered": unanswered,
         "assumptions": assumptions,
         "text": outcome.text,
+        "dismissed_questions": declined,
+        "deferred_text": settled.circumstances.deferred_text,
+        "late": late_messages(&outcome.late),
+        "timeout": settled.circumstances.adjusted.as_ref().map(adjusted),
     });
     let text = result_text(&settled.questions, outcome, &settled.circumstances);
     result(text, structured, false)
+}
+
+fn adjusted(adjusted: &Adjusted) -> Value {
+    // Exact for every timeout that can be granted.
+    #[allow(clippy::cast_precision_loss)]
+    let seconds = |wait: Option<Millis>| wait.map(|w| w.0 as f64 / 1_000.0);
+    json!({
+        "asked_s": seconds(adjusted.asked),
+        "granted_s": seconds(adjusted.granted),
+        "by": adjusted.by.as_str(),
+    })
+}
+
+fn words<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    words.collect()
 }
 
 /// The result of a call that could not ask.

@@ -1,6 +1,6 @@
 //! `ekko_studio_clarify`: one question within the turn of a host that has a panel of its own (E).
 
-use super::{failure_text, result, tool};
+use super::{failure_text, late_messages, result, tool};
 use crate::asker::Settled;
 use askbus_domain::{
     MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, StudioResult, studio_result,
@@ -8,7 +8,6 @@ use askbus_domain::{
 use askbus_wire::error::{ErrorCode, WireError};
 use rmcp::model::{CallToolResult, Tool};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// Its name.
 pub const NAME: &str = "ekko_studio_clarify";
@@ -16,9 +15,6 @@ pub const NAME: &str = "ekko_studio_clarify";
 pub const ALIAS: &str = "hermes_studio_clarify";
 /// The name of the server that shows it.
 pub const SERVER_NAME: &str = "ekko-studio-interaction";
-
-/// How long a call may be open: below the 330 s of its transport (E13).
-pub const CALL_LIMIT: Duration = Duration::from_secs(320);
 
 /// What a client may put before its model while the gate is open.
 pub const INSTRUCTIONS: &str = "\
@@ -62,6 +58,8 @@ fn output() -> Value {
             "clarify_id": {"type": "string"},
             "response": {"type": "string", "description": "The person's words; empty unless reason is response."},
             "reason": {"type": "string", "description": "response, dismissed, timeout or cancelled; the code of the error when ok is false."},
+            "outcome_reason": {"type": "string", "description": "A finer word, where reason merges several ways of ending."},
+            "late": {"type": "array", "items": {"type": "object"}, "description": "What people wrote after earlier questions had ended."},
             "error": {"type": "string"},
         },
         "required": ["ok"],
@@ -96,8 +94,14 @@ pub fn settled(settled: &Settled) -> CallToolResult {
         "response": response,
         "reason": reason,
     });
-    if let (Some(word), Value::Object(fields)) = (outcome_reason, &mut structured) {
-        fields.insert("outcome_reason".to_owned(), word.into());
+    if let Value::Object(fields) = &mut structured {
+        if let Some(word) = outcome_reason {
+            fields.insert("outcome_reason".to_owned(), word.into());
+        }
+        let late = &settled.outcome.late;
+        if !late.is_empty() {
+            fields.insert("late".to_owned(), late_messages(late));
+        }
     }
     result(structured.to_string(), structured, false)
 }

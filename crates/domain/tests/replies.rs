@@ -1,0 +1,466 @@
+//! Who may answer, and what a reply may leave out, decline or choose too much of.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod fixture;
+
+use askbus_domain::{
+    Addressee, Answer, AnswerAction, AnswerEntry, AskCommand, AskInput, BeginCommand, Command,
+    Dialect, EventKind, InvalidAnswer, Parent, PersonId, Reason, Rejection, Response, Rights,
+    Scope, SessionId, TurnEnd, decide, parse_arguments, verdict,
+};
+use fixture::{
+    Log, answer, ask, at, begin, chosen, cid, ctx, end, entry, expire, hold, id, kinds, outcome,
+    person, response,
+};
+use serde_json::{Value, json};
+
+fn to(text: &str) -> Addressee {
+    Addressee::parse(text).unwrap()
+}
+
+fn asked(change: impl FnOnce(&mut AskInput), arguments: &Value) -> Log {
+    let mut log = Log::begun();
+    let mut command = ask(1, Dialect::Ask, arguments);
+    let mut input = parse_arguments(Dialect::Ask, arguments).unwrap();
+    change(&mut input);
+    command.input = Ok(input);
+    log.run(&Command::Ask(Box::new(command)), at(0)).unwrap();
+    log
+}
+
+fn question() -> Value {
+    json!({"question": "Where?", "choices": ["staging", "prod"], "timeout_s": 90})
+}
+
+fn from(name: &str, rights: &Rights, ms: u64) -> Command {
+    Command::Answer(Box::new(Answer {
+        clarify_id: cid(1),
+        response: Response {
+            actor: person(name),
+            ..chosen(&format!("{name}'s"), "o1")
+        },
+        rights: rights.clone(),
+        stored_at: at(ms),
+    }))
+}
+
+#[test]
+fn only_the_addressed_and_operators_answer() {
+    let nobody = Rights::default();
+    let ops = Rights {
+        groups: vec![id("dev"), id("ops")],
+        operator: false,
+    };
+    let operator = Rights {
+        groups: Vec::new(),
+        operator: true,
+    };
+    for (addressee, name, rights, may) in [
+        (None, "bob", &nobody, true),
+        (Some("ann"), "ann", &nobody, true),
+        (Some("person:ann"), "bob", &nobody, false),
+        (Some("person:ann"), "bob", &ops, false),
+        (Some("person:ann"), "bob", &operator, true),
+        (Some("group:ops"), "bob", &ops, true),
+        (Some("group:ops"), "bob", &nobody, false),
+        (Some("group:ops"), "ops", &nobody, false),
+        (Some("group:ops"), "bob", &operator, true),
+    ] {
+        let case = format!("{addressee:?} {name} {rights:?}");
+        let log = asked(|input| input.to = addressee.map(to), &question());
+        assert_eq!(log.find(cid(1)).unwrap().to, addressee.map(to));
+        let answered = log.decide(&from(name, rights, 1), at(1));
+        let held = log.decide(
+            &Command::Hold {
+                clarify_id: cid(1),
+                actor: person(name),
+                rights: rights.clone(),
+                stored_at: at(1),
+            },
+            at(1),
+        );
+        if may {
+            assert_eq!(kinds(&answered.unwrap()), [EventKind::Resolved], "{case}");
+            assert_eq!(kinds(&held.unwrap()), [EventKind::Held], "{case}");
+        } else {
+            assert_eq!(answered, Err(Rejection::NotAddressed), "{case}");
+            assert_eq!(held, Err(Rejection::NotAddressed), "{case}");
+        }
+    }
+}
+
+// What is settled is told to whoever says the same; who is not addressed adds nothing to it.
+#[test]
+fn whom_it_is_not_meant_for_is_not_late_either() {
+    let nobody = Rights::default();
+    let mut log = asked(|input| input.to = Some(to("ann")), &question());
+    assert_eq!(
+        log.decide(&from("bob", &nobody, 91_000), at(91_000)),
+        Err(Rejection::NotAddressed)
+    );
+    log.run(&from("ann", &nobody, 1), at(1)).unwrap();
+    assert_eq!(log.decide(&from("bob", &nobody, 2), at(2)), Ok(Vec::new()));
+    let Command::Answer(mut other) = from("bob", &nobody, 2) else {
+        unreachable!()
+    };
+    other.response.answers[0].option_ids = vec![id("o2")];
+    let other = Command::Answer(other);
+    assert_eq!(log.decide(&other, at(2)), Err(Rejection::NotAddressed));
+    // A hold on what is over or held changes nothing, whoever it is from.
+    assert_eq!(log.decide(&hold(at(2)), at(2)), Ok(Vec::new()));
+}
+
+#[test]
+fn names_of_addressees_are_read_as_written() {
+    for (text, shown) in [
+        ("ann", "person:ann"),
+        ("person:ann", "person:ann"),
+        ("group:ops", "group:ops"),
+        ("group:room:7", "group:room:7"),
+        ("team:x", "person:team:x"),
+    ] {
+        assert_eq!(to(text).to_string(), shown);
+        let json = serde_json::to_string(&to(text)).unwrap();
+        assert_eq!(serde_json::from_str::<Addressee>(&json).unwrap(), to(text));
+    }
+    assert_eq!(
+        serde_json::to_value(to("group:ops")).unwrap(),
+        json!({"group": "ops"})
+    );
+    assert!(Addressee::parse("group:").is_err());
+    assert!(Addressee::parse("").is_err());
+    assert!(Rights::default().is_empty());
+}
+
+fn three() -> Value {
+    json!({"questions": [
+        {"question": "Where?", "options": ["staging", "prod"], "recommended": 0},
+        {"question": "Why?"},
+        {"question": "When?", "options": ["now", "later"], "recommended": 1}]})
+}
+
+fn declines(question: &str) -> AnswerEntry {
+    AnswerEntry {
+        question_id: Some(id(question)),
+        dismissed: true,
+        ..AnswerEntry::default()
+    }
+}
+
+fn replied(
+    arguments: &Value,
+    action: AnswerAction,
+    entries: Vec<AnswerEntry>,
+) -> Result<Log, Rejection> {
+    let mut log = asked(|_| {}, arguments);
+    let mut sent = response("a", action, entries);
+    if action == AnswerAction::AskBack {
+        sent.text = Some("why?".into());
+    }
+    log.run(&answer(1, sent, at(1)), at(1))?;
+    Ok(log)
+}
+
+fn ids(list: &[askbus_domain::QuestionId]) -> Vec<&str> {
+    list.iter().map(askbus_domain::QuestionId::as_str).collect()
+}
+
+#[test]
+fn one_question_is_declined_and_the_others_answered() {
+    let entries = vec![declines("q3"), entry("q1", &["o2"], "")];
+    let log = replied(&three(), AnswerAction::Answer, entries).unwrap();
+    let settled = outcome(&log, 1);
+    assert_eq!(settled.reason, Reason::Response);
+    assert_eq!(settled.answers.len(), 1);
+    assert_eq!(ids(&settled.unanswered), ["q2", "q3"]);
+    assert_eq!(ids(&settled.declined), ["q3"]);
+    // Declining another one is another answer.
+    let other = response(
+        "b",
+        AnswerAction::Answer,
+        vec![declines("q2"), entry("q1", &["o2"], "")],
+    );
+    let told = verdict(&log.find(cid(1)).unwrap(), &other);
+    assert!(
+        matches!(told, Some(askbus_domain::Verdict::Conflict(_))),
+        "{told:?}"
+    );
+    let same = response(
+        "c",
+        AnswerAction::Answer,
+        vec![entry("q1", &["o2"], ""), declines("q3")],
+    );
+    let told = verdict(&log.find(cid(1)).unwrap(), &same);
+    assert!(
+        matches!(told, Some(askbus_domain::Verdict::Settled(_))),
+        "{told:?}"
+    );
+}
+
+// contract: E10
+#[test]
+fn declining_every_one_of_them_declines_the_whole() {
+    let all = || vec![declines("q1"), declines("q2"), declines("q3")];
+    let log = replied(&three(), AnswerAction::Answer, all()).unwrap();
+    let settled = outcome(&log, 1);
+    assert_eq!(settled.reason, Reason::Dismissed);
+    assert_eq!(ids(&settled.declined), ["q1", "q2", "q3"]);
+    assert_eq!(settled.unanswered.len(), 3);
+}
+
+#[test]
+fn what_is_declined_cannot_be_answered_in_the_same_breath() {
+    let both = AnswerEntry {
+        dismissed: true,
+        ..entry("q1", &["o1"], "")
+    };
+    assert_eq!(
+        replied(&three(), AnswerAction::Answer, vec![both]).map(|_| ()),
+        Err(InvalidAnswer::DeclinedAndAnswered(id("q1")).into())
+    );
+    let blank = AnswerEntry {
+        text: Some("  ".into()),
+        ..declines("q1")
+    };
+    let log = replied(
+        &three(),
+        AnswerAction::Answer,
+        vec![blank, entry("q2", &[], "x")],
+    )
+    .unwrap();
+    assert_eq!(ids(&outcome(&log, 1).declined), ["q1"]);
+}
+
+// contract: D3, A5
+#[test]
+fn a_skip_assumes_nothing_where_the_person_said_something() {
+    let assumed = |entries| {
+        let log = replied(&three(), AnswerAction::Skip, entries).unwrap();
+        let settled = outcome(&log, 1);
+        assert_eq!(settled.reason, Reason::Skipped);
+        assert!(settled.answers.is_empty());
+        let ids = settled
+            .assumptions
+            .iter()
+            .map(|a| a.question_id.to_string());
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(assumed(Vec::new()), ["q1", "q3"]);
+    assert_eq!(assumed(vec![entry("q1", &["o2"], "")]), ["q3"]);
+    assert_eq!(assumed(vec![declines("q3")]), ["q1"]);
+    assert!(assumed(vec![declines("q1"), entry("q3", &[], "never")]).is_empty());
+}
+
+#[test]
+fn bounds_of_a_selection_hold_for_what_is_submitted() {
+    let bounded = json!({"questions": [{"question": "Which?", "options": ["a", "b", "c", "d"],
+        "multi_select": true, "min_select": 2, "max_select": 3}]});
+    let answer = |options: &[&str], text: &str, action| {
+        replied(&bounded, action, vec![entry("q1", options, text)])
+    };
+    let few = InvalidAnswer::TooFew {
+        question: id("q1"),
+        min: 2,
+    };
+    let many = InvalidAnswer::TooMany {
+        question: id("q1"),
+        max: 3,
+    };
+    let say = AnswerAction::Answer;
+    assert_eq!(
+        answer(&["o1"], "", say).map(|_| ()),
+        Err(few.clone().into())
+    );
+    assert_eq!(
+        answer(&["o1"], "and more", say).map(|_| ()),
+        Err(few.into())
+    );
+    assert_eq!(
+        answer(&["o1", "o2", "o3", "o4"], "", say).map(|_| ()),
+        Err(many.into())
+    );
+    for taken in [&["o1", "o2"][..], &["o1", "o2", "o3"], &["o1", "o1", "o2"]] {
+        assert!(answer(taken, "", say).is_ok(), "{taken:?}");
+    }
+    // An own text may stand instead, and half of a selection may be kept with another reply.
+    assert!(answer(&[], "none of them", say).is_ok());
+    for action in [
+        AnswerAction::Dismiss,
+        AnswerAction::AskBack,
+        AnswerAction::Skip,
+    ] {
+        let log = answer(&["o1"], "", action).unwrap();
+        assert_eq!(outcome(&log, 1).partial.len(), 1, "{action:?}");
+    }
+}
+
+fn twin(n: u128) -> AskCommand {
+    ask(n, Dialect::Ask, &question())
+}
+
+fn run(log: &mut Log, command: AskCommand) -> Vec<askbus_domain::Event> {
+    log.run(&Command::Ask(Box::new(command)), at(5)).unwrap()
+}
+
+#[test]
+fn the_same_questions_of_the_same_asker_are_one_question_while_they_wait() {
+    let mut log = asked(|_| {}, &question());
+    assert!(run(&mut log, twin(2)).is_empty());
+    assert_eq!(log.state.asked(&twin(2)).unwrap().id, cid(1));
+    assert_eq!(log.state.asked(&twin(1)).unwrap().id, cid(1));
+    let parent = |name: &str| Some(Parent::new(id::<SessionId>(name), "scout"));
+    let other_input = |change: fn(&mut AskInput)| {
+        let mut command = twin(3);
+        change(command.input.as_mut().unwrap());
+        command
+    };
+    let others = [
+        AskCommand {
+            asker_id: id("asker-2"),
+            ..twin(3)
+        },
+        AskCommand {
+            parent: parent("main"),
+            ..twin(3)
+        },
+        other_input(|input| input.to = Some(Addressee::parse("ann").unwrap())),
+        ask(
+            3,
+            Dialect::Ask,
+            &json!({"question": "Where?", "choices": ["staging"]}),
+        ),
+        ask(3, Dialect::Interaction, &question()),
+    ];
+    for (n, other) in others.into_iter().enumerate() {
+        let mut log = log.clone();
+        assert_eq!(
+            kinds(&run(&mut log, other.clone())),
+            [EventKind::Requested],
+            "{n}"
+        );
+        assert_eq!(log.state.asked(&other).unwrap().id, cid(3), "{n}");
+    }
+    // Another clock is the same question; one that is over is not.
+    assert!(
+        run(
+            &mut log,
+            other_input(|input| input.timeout = askbus_domain::TimeoutChoice::Never)
+        )
+        .is_empty()
+    );
+    log.run(&expire(), at(90_000)).unwrap();
+    assert_eq!(log.state.asked(&twin(2)), None);
+    assert_eq!(kinds(&run(&mut log, twin(2))), [EventKind::Requested]);
+}
+
+#[test]
+fn other_dialects_ask_twice() {
+    let plain = json!({"question": "Go on?"});
+    let mut log = Log::begun();
+    for n in 1..3 {
+        let events = run(&mut log, ask(n, Dialect::Interaction, &plain));
+        assert_eq!(kinds(&events), [EventKind::Requested]);
+    }
+    let mut log = Log::begun();
+    run(&mut log, ask(1, Dialect::Studio, &plain));
+    let second = Command::Ask(Box::new(ask(2, Dialect::Studio, &plain)));
+    assert_eq!(log.decide(&second, at(5)), Err(Rejection::Busy));
+}
+
+// contract: D15
+#[test]
+fn a_sub_agents_question_knows_its_parent() {
+    let above = |name: &str| Parent::new(id::<SessionId>(name), &format!("  {} ", "x".repeat(200)));
+    let mut log = Log::default();
+    let declared = BeginCommand {
+        parent: Some(above("declared")),
+        ..begin(1)
+    };
+    log.run(&Command::Begin(declared), at(0)).unwrap();
+    run(&mut log, ask(1, Dialect::Ask, &json!({"question": "One?"})));
+    let named = AskCommand {
+        parent: Some(above("named")),
+        ..ask(2, Dialect::Ask, &json!({"question": "Two?"}))
+    };
+    run(&mut log, named);
+    let parent = |n| log.find(cid(n)).unwrap().parent.unwrap();
+    assert_eq!(parent(1).session_id, id("declared"));
+    assert_eq!(parent(2).session_id, id("named"));
+    assert_eq!(parent(1).name, "x".repeat(100));
+    // Asked again it is the same one, the turn's parent considered.
+    let again = ask(3, Dialect::Ask, &json!({"question": "One?"}));
+    assert_eq!(log.state.asked(&again).unwrap().id, cid(1));
+}
+
+// contract: E15, E6
+#[test]
+fn a_turn_without_the_tool_answers_studio_as_if_its_context_did_not_exist() {
+    let mut log = Log::default();
+    let plan_only = BeginCommand {
+        scope: Some(Scope {
+            plan: true,
+            clarify: false,
+        }),
+        ..begin(1)
+    };
+    log.run(&Command::Begin(plan_only), at(0)).unwrap();
+    let asks = |dialect, question: &Value| {
+        decide(
+            &log.state,
+            &Command::Ask(Box::new(ask(1, dialect, question))),
+            at(1),
+        )
+    };
+    let plain = json!({"question": "Go on?"});
+    assert_eq!(
+        asks(Dialect::Studio, &plain),
+        Err(Rejection::ContextExpired)
+    );
+    assert_eq!(
+        asks(Dialect::Studio, &json!({"question": ""})),
+        Err(Rejection::ContextExpired)
+    );
+    assert!(asks(Dialect::Ask, &plain).is_ok());
+    log.run(&end(1, TurnEnd::Completed), at(2)).unwrap();
+    let over = decide(
+        &log.state,
+        &Command::Ask(Box::new(ask(1, Dialect::Studio, &plain))),
+        at(3),
+    );
+    assert_eq!(over, Err(Rejection::NoActiveTurn));
+}
+
+// contract: D8
+#[test]
+fn work_begins_once_with_the_first_tool_that_changes_something() {
+    let tool = |name: &str, context| Command::ToolUse {
+        context_id: ctx(context),
+        profile: id("default"),
+        tool: name.to_owned(),
+    };
+    let mut log = Log::begun();
+    assert_eq!(log.run(&tool("Read", 1), at(1)), Ok(Vec::new()));
+    assert!(!log.state.work_begun());
+    assert_eq!(
+        log.run(&tool("Edit", 7), at(1)),
+        Err(Rejection::ContextExpired)
+    );
+    let long = format!("mcp__{}__edit", "x".repeat(500));
+    assert_eq!(
+        kinds(&log.run(&tool(&long, 1), at(1)).unwrap()),
+        [EventKind::Worked]
+    );
+    let written = serde_json::to_value(&log.commits.last().unwrap().events[0]).unwrap();
+    assert_eq!(written["tool"].as_str().unwrap().len(), 200);
+    assert_eq!(log.run(&tool("Write", 1), at(2)), Ok(Vec::new()));
+    // It is the session's, not the turn's.
+    log.run(&Command::Begin(begin(2)), at(3)).unwrap();
+    assert!(log.state.work_begun());
+    assert_eq!(log.run(&tool("Write", 2), at(4)), Ok(Vec::new()));
+    let mut over = Log::begun();
+    over.run(&end(1, TurnEnd::Completed), at(1)).unwrap();
+    assert_eq!(over.run(&tool("Write", 1), at(2)), Ok(Vec::new()));
+    assert!(!over.state.work_begun());
+    assert_eq!(PersonId::new("ann").unwrap(), id("ann"));
+}

@@ -1,0 +1,225 @@
+//! Whatever a person's client, a host or another site may send.
+
+use crate::fence;
+use crate::projection::Card;
+use crate::socket;
+use crate::submit::Sent;
+use crate::turns;
+use askbus_domain::{
+    Actor, AskerInfo, Clarification, Clock, Dialect, Event, Millis, PersonId, ProfileId, RunId,
+    SessionId, Surface, TURN_CAP, Terms, Timestamp, parse_arguments,
+};
+use askbus_fuzz::{Material, Names, fuzz_bytes, fuzz_json};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A card with one question, or with two.
+fn card(arguments: &Value) -> Card {
+    let input = parse_arguments(Dialect::Ask, arguments).unwrap();
+    let now = Timestamp::from_unix_millis(1_800_000_000_000);
+    let id = |text: &str| text.to_owned();
+    let requested = Event::Requested {
+        clarify_id: "01a22db2-b5ef-72d9-8d4d-32ea513796ea".parse_id(),
+        ask_id: id("ask").try_into().unwrap(),
+        context_id: "01a22db2-b5ef-72d9-8d4d-32ea513796eb".parse_id(),
+        asker_id: id("asker").try_into().unwrap(),
+        asker_ttl: Millis(15_000),
+        asker: AskerInfo::default(),
+        dialect: Dialect::Ask,
+        questions: Arc::clone(&input.questions),
+        clock: Clock {
+            grace: Millis(60_000),
+            timeout: None,
+            deadline: None,
+            cap: now.plus(TURN_CAP),
+        },
+        requested_at: now,
+        to: None,
+        parent: None,
+        terms: Terms::default(),
+        adjusted: None,
+        client_turn: None,
+        counted_anew: false,
+        nobody_present: false,
+    };
+    Card {
+        clarification: Clarification::requested(&requested).unwrap(),
+        session: SessionId::new("session").unwrap(),
+        run: RunId::new("run").unwrap(),
+        profile: ProfileId::new("default").unwrap(),
+        requested_seq: 1,
+        settled_seq: None,
+        late: Vec::new(),
+        trace: None,
+    }
+}
+
+/// An id of any kind that is a UUID.
+trait ParseId {
+    fn parse_id<T: serde::de::DeserializeOwned>(&self) -> T;
+}
+
+impl ParseId for str {
+    fn parse_id<T: serde::de::DeserializeOwned>(&self) -> T {
+        serde_json::from_value(self.into()).unwrap()
+    }
+}
+
+const NAMES: Names = Names {
+    fields: &[
+        "answer_id",
+        "action",
+        "answers",
+        "text",
+        "response",
+        "surface",
+        "question_id",
+        "option_ids",
+        "note",
+        "dismissed",
+        "event",
+        "type",
+        "clarify_id",
+        "session_id",
+        "tab",
+        "sessionId",
+        "requestId",
+        "answer",
+        "begin_id",
+        "run_id",
+        "lease_ms",
+        "for_ms",
+        "policy",
+        "parent",
+        "timeout_ms",
+        "on_timeout",
+        "when_absent",
+        "source",
+        "toolset",
+        "end",
+        "tool",
+        "group_chat",
+        "name",
+    ],
+    words: &[
+        "answer",
+        "ask_back",
+        "dismiss",
+        "skip",
+        "q1",
+        "q2",
+        "o1",
+        "o2",
+        "web",
+        "terminal",
+        "clarify.respond",
+        "clarify.hold",
+        "clarify.draft",
+        "clarify_response",
+        "staging",
+        "01a22db2-b5ef-72d9-8d4d-32ea513796ea",
+        "adopt",
+        "completed",
+    ],
+};
+
+// contract: E10
+#[test]
+fn fuzz_answers() {
+    let cards = [
+        card(&json!({"question": "Where?", "options": ["staging", "prod"]})),
+        card(&json!({"questions": [{"question": "Where?", "options": ["a", "a"]}, "What?"]})),
+    ];
+    let ann = Actor {
+        person: PersonId::new("ann").unwrap(),
+        surface: Surface::Web,
+    };
+    fuzz_json!(NAMES, |value: Value| {
+        let Ok(sent) = serde_json::from_value::<Sent>(value) else {
+            return;
+        };
+        for card in &cards {
+            if let Ok(response) = sent.clone().into_response(card, ann.clone()) {
+                assert_eq!(response.actor, ann);
+                // What a question shows is all that can be chosen.
+                if let Ok(answers) = response.resolve(&card.clarification.questions) {
+                    let known = |a: &askbus_domain::QuestionAnswer| {
+                        card.clarification.questions.get(&a.question_id).is_some()
+                    };
+                    assert!(answers.iter().all(known));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn fuzz_frames() {
+    fuzz_json!(NAMES, |value: Value| socket::read_any_frame(&value));
+}
+
+#[test]
+fn fuzz_bodies_of_hosts() {
+    let seeds = [
+        r#"{"begin_id":"b","session_id":"s","run_id":"r","lease_ms":15000,"policy":{"timeout_ms":0,"on_timeout":"adopt"},"source":"workflow","parent":{"session_id":"p","name":"n"}}"#,
+        r#"{"profile":"default"}"#,
+        r#"{"end":"completed"}"#,
+        r#"{"tool":"Write"}"#,
+        "",
+    ];
+    fuzz_bytes!(Material::of(&seeds, NAMES.fields), turns::read_any_body);
+}
+
+// contract: D14
+#[test]
+fn fuzz_the_fence() {
+    let seeds = [
+        "Host: 127.0.0.1:7000\nOrigin: http://127.0.0.1:7000\nSec-Fetch-Site: same-origin",
+        "Host: localhost\nOrigin: null\nSec-Fetch-Site: cross-site",
+        "Host: ask.example\nOrigin: https://ask.example\nCookie: askbus=t",
+        "Host: [::1]:7000\nOrigin: http://[::1]:7000",
+        "Host: evil.example\nHost: localhost\nX-Forwarded-For: 10.0.0.1",
+    ];
+    let words = [
+        "Host: ",
+        "Origin: ",
+        "Sec-Fetch-Site: ",
+        "\n",
+        "@",
+        "http://",
+        "localhost",
+        "ask.example",
+    ];
+    let names = ["ask.example".to_owned()];
+    let uri = Uri::from_static("/api/clarifications");
+    fuzz_bytes!(Material::of(&seeds, &words), |bytes: &[u8]| {
+        let mut headers = HeaderMap::new();
+        for line in bytes.split(|b| *b == b'\n') {
+            let mut parts = line.splitn(2, |b| *b == b':');
+            let name = parts.next().unwrap_or_default().trim_ascii();
+            let value = parts.next().unwrap_or_default().trim_ascii();
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::from_bytes(name), HeaderValue::from_bytes(value))
+            {
+                headers.append(name, value);
+            }
+        }
+        fence::is_script(&headers);
+        if fence::check(&names, &Method::POST, &uri, &headers).is_ok() {
+            // Whoever gets in speaks of one known host, and comes from no other page.
+            let host = fence::host_of(&uri, &headers).unwrap();
+            let name = host.host().to_ascii_lowercase();
+            assert!(["127.0.0.1", "localhost", "[::1]", "ask.example"].contains(&name.as_str()));
+            for origin in headers.get_all(header::ORIGIN) {
+                assert!(
+                    origin
+                        .to_str()
+                        .unwrap()
+                        .to_ascii_lowercase()
+                        .contains(&name)
+                );
+            }
+        }
+    });
+}
