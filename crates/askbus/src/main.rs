@@ -17,6 +17,7 @@ mod inbox;
 mod logging;
 mod mcp;
 mod micro;
+mod open_files;
 mod panel;
 mod services;
 mod signals;
@@ -71,6 +72,7 @@ fn run(command: Command, settings: &config::Settings) -> Result<ExitCode, exit::
 }
 
 fn services_runtime() -> Result<tokio::runtime::Runtime, exit::Failure> {
+    open_files::raise_limit();
     Ok(tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?)

@@ -3,11 +3,13 @@
 #![allow(missing_docs, clippy::indexing_slicing, reason = "tests")]
 
 mod bad_input;
+mod bench;
+mod cluster;
 mod crash;
 mod fence;
-mod on_bus;
 mod kill_matrix;
 mod observed;
+mod on_bus;
 mod outage;
 mod panel;
 mod race;
