@@ -253,8 +253,12 @@ impl Feed {
             .sum()
     }
 
-    /// What waits, what was settled after `after`, and the news from then on.
-    pub(crate) fn snapshot(&self, viewer: &Viewer, after: u64) -> Snapshot {
+    /// Every tenant that has asked or looked.
+    pub(crate) fn tenants(&self) -> Vec<TenantId> {
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        picture.tenants.keys().cloned().collect()
+    }
+
     /// How many wait in each tenant, and since when the oldest does.
     pub(crate) fn waiting(&self) -> Vec<(TenantId, usize, Timestamp)> {
         let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
@@ -266,6 +270,8 @@ impl Feed {
         picture.tenants.iter().filter_map(of).collect()
     }
 
+    /// What waits, what was settled after `after`, and the news from then on.
+    pub(crate) fn snapshot(&self, viewer: &Viewer, after: u64) -> Snapshot {
         let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
         let seq = picture.seq;
         let tenant = picture.tenants.entry(viewer.tenant.clone()).or_default();
