@@ -203,6 +203,33 @@ async fn a_taker_may_have_a_message_again_sooner() {
     handle.close().await;
 }
 
+/// However long a taker that lives needs for a message, nobody else gets it meanwhile; once it is
+/// gone, somebody else does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_comes_again_when_its_taker_is_gone_and_no_sooner() {
+    let server = NatsServer::start().await;
+    let ack_wait = Duration::from_millis(300);
+    let options = JetStreamOptions {
+        ack_wait,
+        ..options(server.url())
+    };
+    let (bus, client, handle) = jetstream::connect(options.clone()).await.unwrap();
+    within("the streams", jetstream::ensure_streams(&client, &options))
+        .await
+        .unwrap();
+    let (t, s) = (tenant("acme"), session("s"));
+    let mut taker = bus.inbox.take(&t).await.unwrap();
+    submit(&bus, &answer(&t, &s, clarification(), "ana", "a1")).await;
+    let first = next(&mut taker).await;
+    let meanwhile = tokio::time::timeout(ack_wait * 5, taker.recv()).await;
+    assert!(meanwhile.is_err(), "it came again while it was held");
+    drop(first);
+    let again = next(&mut taker).await;
+    assert_eq!(again.deliveries, 2);
+    again.acker.ack().await.unwrap();
+    handle.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_consumer_is_made_anew() {
     let fixture = open().await;

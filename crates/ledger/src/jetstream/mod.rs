@@ -20,6 +20,7 @@ mod servers;
 mod streams;
 mod tail;
 mod take;
+mod unsettled;
 
 pub use options::JetStreamOptions;
 pub use streams::ensure_streams;
