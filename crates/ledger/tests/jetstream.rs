@@ -171,7 +171,9 @@ async fn a_request_ends_with_the_connection_it_was_made_on() {
     let in_doubt = answers.2.unwrap_err();
     assert!(matches!(in_doubt, AppendError::Uncertain(_)), "{in_doubt}");
     lost(&in_doubt);
-    lost(&answers.3.unwrap_err());
+    let unknown = answers.3.unwrap_err();
+    assert!(matches!(unknown, LedgerError::InDoubt(_)), "{unknown}");
+    lost(&unknown);
     lost(&answers.4.unwrap_err());
     fixture.close().await;
 }

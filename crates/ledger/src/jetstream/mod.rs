@@ -93,7 +93,7 @@ impl Shared {
         };
         match &created {
             Ok(_) => self.servers.stored(),
-            Err(_) => self.servers.failed(),
+            Err(_) => self.servers.leaderless(),
         }
         created
     }
