@@ -70,12 +70,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it runs until it is stopped, so that its log is worth showing by default.
-    pub(crate) const fn is_service(&self) -> bool {
-        matches!(
-            self,
-            Command::Gateway(_) | Command::SessionBinding(_) | Command::McpAdapter(_)
-        )
+    /// What of its log is worth showing unless `RUST_LOG` says otherwise.
+    pub(crate) const fn default_log(&self) -> &'static str {
+        match self {
+            Command::Gateway(_) | Command::SessionBinding(_) | Command::McpAdapter(_) => {
+                "info,async_nats=warn"
+            }
+            // It breaks things on purpose.
+            Command::Bench(_) => "off",
+            _ => "warn,async_nats=error",
+        }
     }
 }
 

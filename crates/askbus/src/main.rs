@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::fail(exit::CONFIG, &error),
     };
     // Nothing is printed to standard output but what a command promises; logs go to standard error.
-    logging::start(settings.config.log_format, cli.command.is_service());
+    logging::start(settings.config.log_format, cli.command.default_log());
     match run(cli.command, &settings) {
         Ok(code) => code,
         Err(failure) => failure.report(),
