@@ -97,7 +97,7 @@ pub(super) async fn play(options: &Options, plan: &Plan) -> Result<Round> {
         "questions wait although everybody left"
     );
     let ended = |wanted: &dyn Fn(&str) -> bool| {
-        let ends = log.questions.values().flat_map(|q| q.ends.first());
+        let ends = log.questions.values().filter_map(|q| q.ends.first());
         ends.filter(|end| wanted(&end.reason)).count() as u64
     };
     let left = seen.calls.iter().filter(|call| {

@@ -266,7 +266,7 @@ fn nothing_waits_for_the_dead() {
     );
     let law = found(|log, _| {
         log.broken
-            .push("0190-a waits although no turn is active".to_owned())
+            .push("0190-a waits although no turn is active".to_owned());
     });
     assert_eq!(law, [Kind::Resurrected]);
 }
