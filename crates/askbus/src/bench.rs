@@ -1,16 +1,43 @@
 //! `askbus bench`: this very program, started as real services and looked at from outside.
 
-use crate::cli::{BenchArgs, BenchCommand, FaultsArgs};
-use crate::exit::{Failure, UNAVAILABLE};
+use crate::cli::{BenchArgs, BenchCommand, FaultsArgs, FiguresArgs};
+use crate::exit::{Failure, UNAVAILABLE, USAGE};
 use askbus_bench::faults::{self, Options};
+use askbus_bench::figures::{self, Place};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs what was asked for.
 pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     match &args.command {
-        BenchCommand::Faults(args) => faults(args).await,
+        Some(BenchCommand::Faults(args)) => faults(args).await,
+        None => figures(&args.figures).await,
     }
+}
+
+/// Measures it.
+async fn figures(args: &FiguresArgs) -> Result<ExitCode, Failure> {
+    let on_nats = args.ledgers.iter().find(|l| **l != Place::Embedded);
+    if let (Some(ledger), None) = (on_nats, &args.nats_server) {
+        let text = format!("--ledger {} needs --nats-server PATH", ledger.name());
+        return Err(Failure::new(USAGE, text));
+    }
+    let options = figures::Options {
+        binary: std::env::current_exe()?,
+        ledgers: args.ledgers.clone(),
+        nats_server: args.nats_server.clone(),
+        waiting: args.waiting.clone(),
+        events: args.events,
+        quick: args.quick,
+    };
+    let measured = figures::run(&options).await;
+    let report = measured.map_err(|e| Failure::new(UNAVAILABLE, format!("{e:#}")))?;
+    print!("{report}");
+    if args.json {
+        let line = serde_json::to_string(&report).map_err(|e| Failure::new(UNAVAILABLE, e))?;
+        println!("{line}");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Kills and stops parts of it. No handler is set for Ctrl-C: it ends this process, and whatever

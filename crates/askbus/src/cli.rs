@@ -70,12 +70,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it runs until it is stopped, so that its log is worth showing by default.
-    pub(crate) const fn is_service(&self) -> bool {
-        matches!(
-            self,
-            Command::Gateway(_) | Command::SessionBinding(_) | Command::McpAdapter(_)
-        )
+    /// What of its log is worth showing unless `RUST_LOG` says otherwise.
+    pub(crate) const fn default_log(&self) -> &'static str {
+        match self {
+            Command::Gateway(_) | Command::SessionBinding(_) | Command::McpAdapter(_) => {
+                "info,async_nats=warn"
+            }
+            // It breaks things on purpose.
+            Command::Bench(_) => "off",
+            _ => "warn,async_nats=error",
+        }
     }
 }
 
@@ -384,9 +388,35 @@ pub(crate) enum ConfigCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
-    pub command: BenchCommand,
+    pub command: Option<BenchCommand>,
+    #[command(flatten)]
+    pub figures: FiguresArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FiguresArgs {
+    /// What to keep the log on: embedded, nats, natssync (waits for the disk) or nats3; may be given
+    /// several times
+    #[arg(long = "ledger", value_name = "NAME", default_values = ["embedded"])]
+    pub ledgers: Vec<askbus_bench::figures::Place>,
+    /// The nats-server program, for the ledgers on NATS
+    #[arg(long, value_name = "PATH")]
+    pub nats_server: Option<PathBuf>,
+    /// How many questions wait at once, each time
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
+    pub waiting: Vec<usize>,
+    /// How many messages the log holds that is read again
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub events: u64,
+    /// Everything a few times only, to see that it works; the figures mean little
+    #[arg(long)]
+    pub quick: bool,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,13 +3,8 @@
 use crate::cli::LogFormat;
 use tracing_subscriber::EnvFilter;
 
-/// Starts logging; `RUST_LOG` decides what is shown, else services show `info` and commands `warn`.
-pub(crate) fn start(format: LogFormat, service: bool) {
-    let default = if service {
-        "info,async_nats=warn"
-    } else {
-        "warn,async_nats=error"
-    };
+/// Starts logging; `RUST_LOG` decides what is shown, else `default`.
+pub(crate) fn start(format: LogFormat, default: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     // At finer levels rmcp writes whole results, and with them what people answered.
     let filter = match "rmcp=warn".parse() {

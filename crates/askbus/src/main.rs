@@ -19,6 +19,7 @@ mod inbox;
 mod logging;
 mod mcp;
 mod micro;
+mod open_files;
 mod panel;
 mod policy;
 mod services;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::fail(exit::CONFIG, &error),
     };
     // Nothing is printed to standard output but what a command promises; logs go to standard error.
-    logging::start(settings.config.log_format, cli.command.is_service());
+    logging::start(settings.config.log_format, cli.command.default_log());
     match run(cli.command, &settings) {
         Ok(code) => code,
         Err(failure) => failure.report(),
@@ -74,6 +75,7 @@ fn run(command: Command, settings: &config::Settings) -> Result<ExitCode, exit::
 }
 
 fn services_runtime() -> Result<tokio::runtime::Runtime, exit::Failure> {
+    open_files::raise_limit();
     Ok(tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?)

@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// A connection to the bus.
@@ -61,6 +62,10 @@ pub(crate) async fn connect(
     options.credentials.clone_from(&config.nats_creds);
     options.replicas = config.nats_replicas;
     options.log_max_bytes = config.log_max_bytes;
+    if let Some(lease) = config.lease_ms {
+        // What a service held that died is missed no later than an asker that died.
+        options.ack_wait = options.ack_wait.min(Duration::from_millis(lease.max(300)));
+    }
     let (bus, client, handle) = jetstream::connect(options.clone())
         .await
         .map_err(ledger_failure)?;

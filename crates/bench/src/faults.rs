@@ -20,6 +20,9 @@ use plan::Plan;
 use std::path::PathBuf;
 use std::time::Instant;
 
+/// Findings of one round that are shown; the object at the end has all of them.
+const SHOWN: usize = 12;
+
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -57,8 +60,16 @@ pub async fn run(options: &Options, tell: impl Fn(&str)) -> Report {
         ));
         report.add(options, &plan, victim, played);
         if let Some(failed) = report.failed.last().filter(|failed| failed.seed == seed) {
-            for line in &failed.what {
+            for line in failed.what.iter().take(SHOWN) {
                 tell(&format!("  {line}"));
+            }
+            if let Some(more) = failed
+                .what
+                .len()
+                .checked_sub(SHOWN)
+                .filter(|more| *more > 0)
+            {
+                tell(&format!("  and {more} more"));
             }
             tell(&format!("  again: {}", failed.again));
         }

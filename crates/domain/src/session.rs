@@ -5,6 +5,7 @@ use crate::{
     LateMessage, ProfileId, SCHEMA, Timestamp, Turn, TurnEnd,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Something that may be due at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,7 +21,9 @@ pub enum Due {
 pub struct Session {
     turn: Option<Turn>,
     ended: Option<TurnEnd>,
-    clarifications: BTreeMap<ClarifyId, Clarification>,
+    /// Shared, so that a copy of a session with a long turn costs little: services copy it for each
+    /// decision.
+    clarifications: BTreeMap<ClarifyId, Arc<Clarification>>,
     account: Account,
     late: Vec<LateMessage>,
     work_begun: bool,
@@ -53,7 +56,9 @@ impl Session {
             }
             Event::Requested { clarify_id, .. } => {
                 if let Some(new) = Clarification::requested(event) {
-                    self.clarifications.entry(*clarify_id).or_insert(new);
+                    self.clarifications
+                        .entry(*clarify_id)
+                        .or_insert_with(|| Arc::new(new));
                 }
             }
             Event::Held { clarify_id, .. }
@@ -62,7 +67,7 @@ impl Session {
             | Event::PassedOn { clarify_id, .. } => {
                 self.evolve_late(event);
                 if let Some(clarification) = self.clarifications.get_mut(clarify_id) {
-                    clarification.evolve(event);
+                    Arc::make_mut(clarification).evolve(event);
                 }
             }
             Event::Refused { .. } => {}
@@ -167,7 +172,7 @@ impl Session {
 
     /// The clarification with this id, if it belongs to the latest turn.
     pub fn clarification(&self, id: ClarifyId) -> Option<&Clarification> {
-        self.clarifications.get(&id)
+        self.clarifications.get(&id).map(Arc::as_ref)
     }
 
     /// The clarification that this ask is about: the same ask again, or one of the same asker that
@@ -191,12 +196,12 @@ impl Session {
 
     /// All clarifications of the latest turn.
     pub fn clarifications(&self) -> impl Iterator<Item = &Clarification> {
-        self.clarifications.values()
+        self.clarifications.values().map(Arc::as_ref)
     }
 
     /// Those that wait.
     pub fn pending(&self) -> impl Iterator<Item = &Clarification> {
-        self.clarifications.values().filter(|c| c.is_pending())
+        self.clarifications().filter(|c| c.is_pending())
     }
 
     /// Everything that will be due by itself, with its moment.

@@ -253,6 +253,12 @@ impl Feed {
             .sum()
     }
 
+    /// Every tenant that has asked or looked.
+    pub(crate) fn tenants(&self) -> Vec<TenantId> {
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        picture.tenants.keys().cloned().collect()
+    }
+
     /// How many wait in each tenant, and since when the oldest does.
     pub(crate) fn waiting(&self) -> Vec<(TenantId, usize, Timestamp)> {
         let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);

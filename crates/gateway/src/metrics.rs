@@ -173,6 +173,10 @@ impl Source for Shared {
     }
 
     fn figures(&self, log_end: Option<u64>) -> Vec<Family> {
+        // Every tenant has its figures, 0 or not, from when it is first seen.
+        for tenant in self.0.feed.tenants() {
+            self.0.figures.tenants.of(&tenant);
+        }
         let mut all = self.of_tenants();
         all.extend(self.now());
         all.extend(self.of_process(log_end));

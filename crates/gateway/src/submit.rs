@@ -286,6 +286,12 @@ fn not_sent(error: LedgerError) -> WireError {
             let message = "the inbox is full; it was not sent, try again later";
             WireError::new(ErrorCode::Full, message)
         }
+        LedgerError::InDoubt(_) => {
+            tracing::warn!(%error, "whether an answer was stored is not known");
+            let message = "the inbox did not say that it has it, so it may or may not have been \
+                           sent; try again, the same answer counts once";
+            WireError::new(ErrorCode::Unavailable, message)
+        }
         LedgerError::Unavailable(_) | LedgerError::Misconfigured(_) => {
             tracing::warn!(%error, "an answer could not be stored");
             let message = "the inbox cannot be reached; it was not sent, try again";

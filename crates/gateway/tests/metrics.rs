@@ -45,6 +45,8 @@ async fn only_operators_see_figures_and_only_those_of_their_tenant() {
         assert_eq!(text.contains("tenant=\"local\""), sees, "{text}");
         assert_eq!(text.lines().any(|l| l == waits), sees, "{text}");
         has(&text, "askbus_gateway_slow_consumers_total 0");
+        let none_yet = "askbus_gateway_sent_total{tenant=\"local\",verdict=\"settled\"} 0";
+        assert_eq!(text.lines().any(|l| l == none_yet), sees, "{text}");
     }
     // The fence stands before this route as before every other.
     let elsewhere = world.http.get(world.url("/metrics")).bearer_auth(&local);

@@ -15,6 +15,10 @@ pub enum LedgerError {
     /// The bus or the file cannot be reached now; nothing is known to be written.
     #[error("the log is not reachable now: {0}")]
     Unavailable(String),
+    /// It was sent and nobody said that it is stored: it may be, now or later. The same again is
+    /// stored once.
+    #[error("whether it was stored is not known: {0}")]
+    InDoubt(String),
     /// The store is full; resolutions still fit where new questions are refused.
     #[error("the log is full")]
     Full,

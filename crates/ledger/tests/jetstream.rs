@@ -171,7 +171,9 @@ async fn a_request_ends_with_the_connection_it_was_made_on() {
     let in_doubt = answers.2.unwrap_err();
     assert!(matches!(in_doubt, AppendError::Uncertain(_)), "{in_doubt}");
     lost(&in_doubt);
-    lost(&answers.3.unwrap_err());
+    let unknown = answers.3.unwrap_err();
+    assert!(matches!(unknown, LedgerError::InDoubt(_)), "{unknown}");
+    lost(&unknown);
     lost(&answers.4.unwrap_err());
     fixture.close().await;
 }
@@ -199,6 +201,33 @@ async fn a_taker_may_have_a_message_again_sooner() {
     let again = next(&mut taker).await;
     assert_eq!((first.deliveries, again.deliveries), (1, 2));
     assert_eq!(again.payload, first.payload);
+    again.acker.ack().await.unwrap();
+    handle.close().await;
+}
+
+/// However long a taker that lives needs for a message, nobody else gets it meanwhile; once it is
+/// gone, somebody else does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_comes_again_when_its_taker_is_gone_and_no_sooner() {
+    let server = NatsServer::start().await;
+    let ack_wait = Duration::from_millis(300);
+    let options = JetStreamOptions {
+        ack_wait,
+        ..options(server.url())
+    };
+    let (bus, client, handle) = jetstream::connect(options.clone()).await.unwrap();
+    within("the streams", jetstream::ensure_streams(&client, &options))
+        .await
+        .unwrap();
+    let (t, s) = (tenant("acme"), session("s"));
+    let mut taker = bus.inbox.take(&t).await.unwrap();
+    submit(&bus, &answer(&t, &s, clarification(), "ana", "a1")).await;
+    let first = next(&mut taker).await;
+    let meanwhile = tokio::time::timeout(ack_wait * 5, taker.recv()).await;
+    assert!(meanwhile.is_err(), "it came again while it was held");
+    drop(first);
+    let again = next(&mut taker).await;
+    assert_eq!(again.deliveries, 2);
     again.acker.ack().await.unwrap();
     handle.close().await;
 }

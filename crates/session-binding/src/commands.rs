@@ -73,6 +73,7 @@ impl From<CommandError> for WireError {
                 WireError::new(ErrorCode::LogUnavailable, e)
             }
             CommandError::Overloaded
+            | CommandError::Ledger(LedgerError::InDoubt(_))
             | CommandError::Uncertain(_)
             | CommandError::AnswersFirst(_) => WireError::new(ErrorCode::Unavailable, error),
         }

@@ -30,6 +30,10 @@ impl Source for Figures {
     }
 
     fn figures(&self, log_end: Option<u64>) -> Vec<Family> {
+        // Every tenant has its figures, 0 or not, from when it is first seen.
+        for tenant in self.0.projection.tenants().borrow().iter() {
+            self.0.stats.tenants.of(tenant);
+        }
         let mut all = self.of_tenants();
         all.extend(self.waiting());
         all.extend(self.of_process(log_end));

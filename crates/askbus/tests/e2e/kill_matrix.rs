@@ -90,6 +90,17 @@ async fn nothing_is_lost_over_nats_whoever_dies() -> Result<()> {
     Ok(())
 }
 
+/// What the session-bindings held when they died comes to their successors soon.
+// contract: E11 E12
+#[tokio::test]
+async fn answers_that_dead_session_bindings_held_are_judged_by_the_next() -> Result<()> {
+    let nats = nats_server()?;
+    let nats = nats.to_str().context("not UTF-8")?;
+    let report = play(1, 2018, &["--nats-server", nats]).await?;
+    assert_eq!(victims(&report), ["all session-bindings SIGKILL"]);
+    Ok(())
+}
+
 /// The processes that run in a folder below `place`.
 fn running_in(place: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();

@@ -3,6 +3,8 @@
 #![allow(missing_docs, clippy::indexing_slicing, reason = "tests")]
 
 mod bad_input;
+mod bench;
+mod cluster;
 mod crash;
 mod fence;
 mod kill_matrix;

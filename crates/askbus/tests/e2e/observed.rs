@@ -9,6 +9,7 @@ use collector::{Collector, Received};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::net::TcpListener;
 
 const DOCS: &str = include_str!("../../../../docs/observability.md");
 const QUESTION: &str = "Which harbour shall the ferry use?";
@@ -94,6 +95,12 @@ async fn one_trace_runs_through_all_services() -> Result<()> {
     ensure!(reply.to_string().contains(ANSWER), "{reply}");
     adapter.process.close_stdin();
     ensure!(adapter.process.wait().await?.success());
+    // Another one, whose calls the gateway passes on.
+    let through = team.client(&gateway.address, &agent)?;
+    let through = through.env("ASKBUS_OTLP_ENDPOINT", collector.url());
+    let (asking, passed_on) = ask(&through, &ann, "Through the gateway?", &[]).await?;
+    ensure!(ann.answer(&passed_on, &words(ANSWER)).await?.status == 200);
+    ensure!(asking.finish().await?.code == 0);
     // The last spans are sent before a service ends.
     ensure!(gateway.process.stop().await?.success());
     ensure!(binding.process.stop().await?.success());
@@ -106,6 +113,11 @@ async fn one_trace_runs_through_all_services() -> Result<()> {
     for span in &spans {
         ensure!(span.process == span.service, "{span:?}");
     }
+    let ask = collector.first(ADAPTER, "ask", ("askbus.clarify_id", &passed_on))?;
+    let spans = collector.trace(&ask.trace);
+    hang_together(&spans)?;
+    let forwarded = spans.iter().filter(|s| s.name == "forward").count();
+    ensure!(forwarded >= 3, "begin, ask and end: {spans:#?}");
     let judged = collector.first(BINDING, "judge", settled)?;
     assert_eq!(judged.attributes["askbus.verdict"], "settled");
     let delivered = collector.first(ADAPTER, "deliver", settled)?;
@@ -150,6 +162,29 @@ async fn one_trace_runs_through_a_single_machine_and_ends_with_the_question() ->
         (&"askbus-ask".to_owned(), &ended.trace)
     );
     keeps_secrets(&collector, &[QUESTION, OPTION])
+}
+
+#[tokio::test]
+async fn a_collector_that_is_away_harms_nobody_and_one_that_cannot_be_is_refused() -> Result<()> {
+    let nobody = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let endpoint = format!("http://{nobody}");
+    let variables = [("ASKBUS_OTLP_ENDPOINT", endpoint.as_str())];
+    let mut up = AskbusUp::start_with(BINARY, &[], &variables).await?;
+    let me = up.person().await?;
+    let (asking, asked_id) = ask(up.askbus(), &me, "All the same?", &[]).await?;
+    ensure!(me.answer(&asked_id, &words("yes")).await?.status == 200);
+    let done = asking.finish().await?;
+    ensure!(done.code == 0 && done.stdout == "yes\n", "{done:?}");
+    ensure!(up.stop().await?.success());
+    for never in ["nonsense", "https://127.0.0.1:4317"] {
+        let refused = up.askbus().clone().env("ASKBUS_OTLP_ENDPOINT", never);
+        let done = refused.run(&["ask", "Who?"]).await?;
+        ensure!(
+            done.code == 78 && done.stderr.contains("otlp_endpoint"),
+            "{done:?}"
+        );
+    }
+    Ok(())
 }
 
 /// A page of figures.

@@ -2,7 +2,9 @@
 
 use crate::support::{BINARY, asked, choose, id};
 use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::{Askbus, AskbusUp, NatsServer, Person, Process, Service, Team, within};
+use askbus_testkit::{
+    Askbus, AskbusUp, NatsServer, Person, Process, Service, Team, folder, nats_server, within,
+};
 use async_nats::Client;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -314,6 +316,32 @@ fn word(line: &str, at: usize) -> &str {
 /// What a command has between quotation marks.
 fn quoted(line: &str) -> String {
     line.split('\'').nth(1).unwrap_or_default().to_owned()
+}
+
+/// With one round instead of several: the matrix itself has a test of its own.
+#[tokio::test]
+async fn put_it_to_the_test() -> Result<()> {
+    let lines = Lines::of(Some("Put it to the test"));
+    let home = folder()?;
+    let askbus = Askbus::new(BINARY, home.path());
+    let line = lines
+        .take("--rounds 8")?
+        .replace("--rounds 8", "--rounds 1");
+    let nats = nats_server()?.display().to_string();
+    let line = line.replace("/usr/local/bin/nats-server", &nats);
+    for line in [
+        line,
+        lines
+            .take("--rounds 5")?
+            .replace("--rounds 5", "--rounds 1"),
+    ] {
+        let said = output(&askbus, &line).await?;
+        ensure!(
+            said.ends_with("0 lost, 0 double, 0 resurrected\n"),
+            "{said}"
+        );
+    }
+    lines.all_were_run()
 }
 
 /// What the README says about a phone: another name, and an address that a browser can open.

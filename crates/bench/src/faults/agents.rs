@@ -160,7 +160,7 @@ impl Agents {
         let bound = self.adapters.first().filter(|_| signal == Signal::KILL);
         let bound = bound.map_or(&[][..], |agent| &agent.calls);
         self.board.change(|state| {
-            state.seen.host.hit = true;
+            state.seen.host.may_end = true;
             for at in bound {
                 if let Some(call) = state.seen.calls.get_mut(*at) {
                     call.due = true;

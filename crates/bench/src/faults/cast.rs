@@ -72,7 +72,7 @@ fn signal(
 ) -> Result<()> {
     match victim {
         Victim::Adapter | Victim::AdapterAndReplica => {
-            agents.hit_adapter(choice.adapter, signal)?
+            agents.hit_adapter(choice.adapter, signal)?;
         }
         Victim::Host => agents.hit_host(signal)?,
         Victim::Everything => agents.hit_all(signal)?,

@@ -68,7 +68,7 @@ pub fn check(log: &Log, seen: &Seen) -> Vec<Finding> {
     for call in &seen.calls {
         check_call(&mut found, log, seen, call);
     }
-    if let (false, Some(said)) = (seen.host.hit, &seen.host.ended) {
+    if let (false, Some(said)) = (seen.host.may_end, &seen.host.ended) {
         let what = format!("the host of a turn ended, and its turn with it: {said:?}");
         found.add(Kind::Lost, what);
     }

@@ -136,8 +136,8 @@ pub struct Listing {
 /// The host of the turn.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
-    /// Whether it was hit, so that its turn may end with its lease.
-    pub hit: bool,
+    /// Whether its turn may end with its lease, although it lives.
+    pub may_end: bool,
     /// What it said when it ended before it was told to.
     pub ended: Option<Vec<String>>,
 }

@@ -78,7 +78,7 @@ pub(super) async fn append(
             Err(meaning(&error))
         }
         Ok(Err(_)) => {
-            shared.servers.failed();
+            shared.servers.silent();
             Err(AppendError::Uncertain("no acknowledgement in time".into()))
         }
         Err(lost) => Err(AppendError::Uncertain(lost.to_string())),
@@ -107,14 +107,12 @@ fn meaning(error: &PublishError) -> AppendError {
     }
 }
 
-/// Takes note of a publish that nobody stored: there is no leader, or none that can be reached from
-/// this server.
+/// Takes note of a publish that reached no leader.
 pub(super) fn note(shared: &Shared, error: &PublishError) {
-    if matches!(
-        error.kind(),
-        PublishErrorKind::StreamNotFound | PublishErrorKind::TimedOut
-    ) {
-        shared.servers.failed();
+    match error.kind() {
+        PublishErrorKind::StreamNotFound => shared.servers.leaderless(),
+        PublishErrorKind::TimedOut => shared.servers.silent(),
+        _ => {}
     }
 }
 

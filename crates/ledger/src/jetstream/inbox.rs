@@ -3,7 +3,7 @@
 use super::append::{note, refusal};
 use super::read::moment;
 use super::streams::INBOX;
-use super::{PATIENCE, QUICK, Shared, take, unavailable};
+use super::{QUICK, Shared, take, unavailable};
 use crate::message_id::{fit_trace, message_id};
 use crate::{Delivery, Inbox, LedgerError, Submission, Submitted};
 use askbus_domain::{ClarifyId, MAX_COMMIT_BYTES, SessionId, TenantId, Timestamp};
@@ -15,6 +15,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+/// For how long a submission is tried. Servers whose leader died take four to nine seconds to agree
+/// on another; and its author does not wait for ever.
+const STORED_WITHIN: Duration = Duration::from_secs(9);
 /// Waits between attempts to store a submission.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -28,9 +31,10 @@ impl JetStreamInbox {
         let refused = self.0.link.refused(target);
         let publish = self.0.context.send_publish(target.to_owned(), message);
         let publish = async { publish.await?.await };
+        self.0.connected()?;
         let answered = self.0.on_connection(tokio::time::timeout(QUICK, publish));
         let answered = tokio::select! {
-            answered = answered => answered?,
+            answered = answered => answered.map_err(|lost| LedgerError::InDoubt(lost.to_string()))?,
             error = refused => return Err(error),
         };
         match answered {
@@ -43,8 +47,10 @@ impl JetStreamInbox {
                 Err(refusal(&error))
             }
             Err(_) => {
-                self.0.servers.failed();
-                Err(unavailable("the inbox did not say in time that it has it"))
+                self.0.servers.silent();
+                Err(LedgerError::InDoubt(
+                    "the inbox said nothing in time".into(),
+                ))
             }
         }
     }
@@ -61,7 +67,7 @@ impl Inbox for JetStreamInbox {
             )));
         }
         let (reply_to, reply) = self.0.replies.expect();
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + STORED_WITHIN;
         let actor = subject::token(submission.message.actor().person.as_str());
         let target = subject::inbox(
             &submission.tenant,
@@ -79,13 +85,15 @@ impl Inbox for JetStreamInbox {
         }
         // The same message again is stored once, so what a server that died took with it is sent
         // again to those that are left, and its author notices nothing.
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, mut in_doubt) = (FIRST_PAUSE, false);
         loop {
             let error = match self.publish(&target, message.clone()).await {
                 Ok(()) => return Ok(Submitted { reply }),
-                Err(error @ LedgerError::Unavailable(_)) => error,
+                Err(LedgerError::Unavailable(why)) if in_doubt => LedgerError::InDoubt(why),
+                Err(error @ (LedgerError::Unavailable(_) | LedgerError::InDoubt(_))) => error,
                 Err(error) => return Err(error),
             };
+            in_doubt = matches!(error, LedgerError::InDoubt(_));
             if Instant::now() + pause >= give_up {
                 return Err(error);
             }

@@ -20,6 +20,7 @@ mod servers;
 mod streams;
 mod tail;
 mod take;
+mod unsettled;
 
 pub use options::JetStreamOptions;
 pub use streams::ensure_streams;
@@ -92,7 +93,7 @@ impl Shared {
         };
         match &created {
             Ok(_) => self.servers.stored(),
-            Err(_) => self.servers.failed(),
+            Err(_) => self.servers.leaderless(),
         }
         created
     }

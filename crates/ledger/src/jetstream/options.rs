@@ -30,8 +30,8 @@ pub struct JetStreamOptions {
     pub inbox_max_bytes: u64,
     /// How large the drafts may grow, in bytes; then the oldest go.
     pub drafts_max_bytes: u64,
-    /// How long a taker may keep an inbox message before it is delivered again. The same on all
-    /// instances; only tests have a reason to change it.
+    /// How soon an inbox message comes again whose taker died; one that lives may keep it longer. The
+    /// same on all instances; only tests have a reason to change it.
     pub ack_wait: Duration,
 }
 
@@ -49,7 +49,7 @@ impl JetStreamOptions {
             log_max_bytes: 1024 * MIB,
             inbox_max_bytes: 256 * MIB,
             drafts_max_bytes: 64 * MIB,
-            ack_wait: Duration::from_secs(30),
+            ack_wait: Duration::from_secs(5),
         }
     }
 }

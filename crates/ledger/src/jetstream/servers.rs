@@ -16,9 +16,11 @@ use tokio::sync::Notify;
 const ASK_EVERY: Duration = Duration::from_secs(5);
 /// The same after it did not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// For how long a server may store nothing before it is left: about as long as others need to agree
-/// on a new leader.
-const LEAVE_AFTER: Duration = Duration::from_secs(4);
+/// For how long what is sent to a server may get no acknowledgement before the server is left.
+const SILENCE: Duration = Duration::from_secs(4);
+/// For how long there may be no leader: the others need four to nine seconds to agree on a new one,
+/// and going elsewhere meanwhile only costs time.
+const ELECTION: Duration = Duration::from_secs(10);
 /// Between two moves at least: where no server has a majority, moving does not help.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -57,10 +59,19 @@ impl Servers {
         *lock(&self.failing_since) = None;
     }
 
-    /// Something could not be stored, or nobody answered for the log.
-    pub fn failed(&self) {
+    /// What was sent to the leader was not acknowledged.
+    pub fn silent(&self) {
+        self.failed(SILENCE);
+    }
+
+    /// There is no leader to be seen from this server.
+    pub fn leaderless(&self) {
+        self.failed(ELECTION);
+    }
+
+    fn failed(&self, patience: Duration) {
         let since = *lock(&self.failing_since).get_or_insert_with(Instant::now);
-        if since.elapsed() >= LEAVE_AFTER {
+        if since.elapsed() >= patience {
             self.failing.notify_one();
         }
     }
@@ -96,7 +107,7 @@ async fn ask(shared: &Shared) {
             // Another connection will be asked.
             Ok(Err(_)) => ASK_AGAIN,
             Ok(Ok(Err(_))) | Err(_) => {
-                shared.servers.failed();
+                shared.servers.leaderless();
                 ASK_AGAIN
             }
         };
@@ -147,9 +158,9 @@ mod tests {
     #[test]
     fn one_failure_is_no_reason_to_leave() {
         let servers = Servers::default();
-        servers.failed();
+        servers.silent();
         let since = lock(&servers.failing_since).unwrap();
-        servers.failed();
+        servers.leaderless();
         assert_eq!(lock(&servers.failing_since).unwrap(), since);
         servers.stored();
         assert!(lock(&servers.failing_since).is_none());

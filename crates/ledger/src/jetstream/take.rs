@@ -3,14 +3,15 @@
 use super::read::{header, moment};
 use super::streams::INBOX;
 use super::tail::{FIRST_WAIT, LONGEST_WAIT};
+use super::unsettled::Unsettled;
 use super::{Shared, unavailable};
-use crate::{Ack, Delivery, LedgerError, ReplySink};
+use crate::{Delivery, LedgerError, ReplySink};
 use askbus_domain::TenantId;
 use askbus_wire::messages::InboxReply;
 use askbus_wire::{headers, subject};
 use async_nats::Client;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
-use async_nats::jetstream::message::{AckKind, Acker};
+use async_nats::jetstream::message::AckKind;
 use async_trait::async_trait;
 use futures::{FutureExt as _, StreamExt};
 use std::sync::Arc;
@@ -41,6 +42,19 @@ pub(super) fn start(
 }
 
 async fn run(shared: Arc<Shared>, tenant: TenantId, out: mpsc::Sender<Delivery>) {
+    let unsettled = Arc::new(Unsettled::default());
+    tokio::select! {
+        () = take(&shared, &tenant, &out, &unsettled) => {}
+        never = unsettled.keep(shared.ack_wait) => match never {},
+    }
+}
+
+async fn take(
+    shared: &Shared,
+    tenant: &TenantId,
+    out: &mpsc::Sender<Delivery>,
+    unsettled: &Arc<Unsettled>,
+) {
     let mut generation = shared.link.generation();
     let mut wait = FIRST_WAIT;
     loop {
@@ -48,7 +62,7 @@ async fn run(shared: Arc<Shared>, tenant: TenantId, out: mpsc::Sender<Delivery>)
         let ended = tokio::select! {
             () = shared.stop.cancelled() => return,
             () = out.closed() => return,
-            ended = consume(&shared, &tenant, &out, &mut generation, &mut any) => ended,
+            ended = consume(shared, tenant, (out, unsettled), &mut generation, &mut any) => ended,
         };
         let Err(error) = ended else { return };
         if any {
@@ -67,7 +81,7 @@ async fn run(shared: Arc<Shared>, tenant: TenantId, out: mpsc::Sender<Delivery>)
 async fn consume(
     shared: &Shared,
     tenant: &TenantId,
-    out: &mpsc::Sender<Delivery>,
+    (out, unsettled): (&mpsc::Sender<Delivery>, &Arc<Unsettled>),
     generation: &mut watch::Receiver<u64>,
     any: &mut bool,
 ) -> Result<(), LedgerError> {
@@ -101,7 +115,7 @@ async fn consume(
         };
         let message = message.ok_or_else(|| unavailable("the consumer ended"))?;
         *any = true;
-        if let Some(delivery) = deliver(shared, message.map_err(unavailable)?).await?
+        if let Some(delivery) = deliver(shared, unsettled, message.map_err(unavailable)?).await?
             && out.send(delivery).await.is_err()
         {
             return Ok(());
@@ -124,6 +138,7 @@ fn config(tenant: &TenantId, ack_wait: Duration) -> pull::Config {
 /// A message as services see it; one whose subject names no session is never delivered again.
 async fn deliver(
     shared: &Shared,
+    unsettled: &Arc<Unsettled>,
     message: async_nats::jetstream::Message,
 ) -> Result<Option<Delivery>, LedgerError> {
     let (stored_at, deliveries) = {
@@ -148,7 +163,7 @@ async fn deliver(
         stored_at,
         deliveries,
         trace: header(headers, headers::TRACEPARENT),
-        acker: Box::new(Settle(acker)),
+        acker: Box::new(unsettled.hold(acker)),
         reply: Box::new(Reply {
             client: shared.client.clone(),
             reply_to,
@@ -163,24 +178,6 @@ fn is_reply_subject(subject: &str) -> bool {
         && subject
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-}
-
-struct Settle(Acker);
-
-#[async_trait]
-impl Ack for Settle {
-    async fn ack(&self) -> Result<(), LedgerError> {
-        self.0.ack().await.map_err(unavailable)
-    }
-
-    async fn term(&self) -> Result<(), LedgerError> {
-        self.0.ack_with(AckKind::Term).await.map_err(unavailable)
-    }
-
-    async fn retry(&self, pause: Duration) -> Result<(), LedgerError> {
-        let again = AckKind::Nak(Some(pause));
-        self.0.ack_with(again).await.map_err(unavailable)
-    }
 }
 
 struct Reply {

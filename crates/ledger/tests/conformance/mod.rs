@@ -29,7 +29,9 @@ macro_rules! reached {
             loop {
                 match $attempt.await {
                     Ok(value) => break value,
-                    Err(LedgerError::Unavailable(_)) => tokio::task::yield_now().await,
+                    Err(LedgerError::Unavailable(_) | LedgerError::InDoubt(_)) => {
+                        tokio::task::yield_now().await;
+                    }
                     Err(other) => panic!("{other}"),
                 }
             }

@@ -105,8 +105,8 @@ async fn a_replica_starts_with_a_wrong_clock_and_settles_nothing() {
     assert_eq!(outcome.reason, "timeout");
     assert!(outcome.resolved_at_ms >= asked.deadline_ms.unwrap());
     assert!(wrong.handle.stats().skewed() > 0);
-    let figures = exposition(&[wrong.handle.figures()], &Audience::All);
-    let figures = figures.await.unwrap();
+    let source = wrong.handle.figures();
+    let figures = exposition(&[source], &Audience::All).await.unwrap();
     let skew = "askbus_session_binding_clock_skew_seconds -3600.0";
     assert!(figures.lines().any(|line| line == skew), "{figures}");
     let left = format!(

@@ -241,13 +241,15 @@ async fn a_lost_lease_and_a_timeout_are_counted_where_they_were_settled() {
 #[tokio::test(start_paused = true)]
 async fn a_replica_that_starts_later_knows_what_waits_and_counts_only_its_own() {
     let world = World::in_memory();
-    let first = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    // Both clocks run from here.
+    let (setup, later) = (Setup::in_memory(), Setup::in_memory());
+    let first = world.replica_with(setup, |bus| bus).await;
     let agent = world.agent(&first);
     let _attached = agent.attach(&[]).await;
     let context = agent.begin("s").await;
     agent.ask(&context, "who knows?").await;
     tokio::time::sleep(Duration::from_secs(20)).await;
-    let second = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    let second = world.replica_with(later, |bus| bus).await;
     for (replica, asked) in [(&first, 1.0), (&second, 0.0)] {
         Page::of(replica).await.expect(&[
             ("asked_total{tenant=\"local\"}", asked),

@@ -163,10 +163,10 @@ fn what_a_surface_does_not_list_is_lost() {
 
 #[test]
 fn a_turn_that_ends_under_its_host_is_lost() {
-    let ended = |hit| {
+    let ended = |may_end| {
         found(|_, seen| {
             seen.host = Host {
-                hit,
+                may_end,
                 ended: Some(Vec::new()),
             }
         })
@@ -266,7 +266,7 @@ fn nothing_waits_for_the_dead() {
     );
     let law = found(|log, _| {
         log.broken
-            .push("0190-a waits although no turn is active".to_owned())
+            .push("0190-a waits although no turn is active".to_owned());
     });
     assert_eq!(law, [Kind::Resurrected]);
 }
