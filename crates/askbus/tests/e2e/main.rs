@@ -5,9 +5,11 @@
 mod bad_input;
 mod crash;
 mod fence;
+mod hosts;
 mod on_bus;
 mod outage;
 mod panel;
+mod policies;
 mod race;
 mod readme;
 mod scripts;
