@@ -4,8 +4,8 @@ use super::{by_clock, fitting, resolved, riding};
 use crate::late::asked_text;
 use crate::{
     Actor, Answer, AnswerId, Clarification, Command, DecidedBy, Event, GoesOn, InvalidAnswer,
-    LateAnswer, LateMessage, LateNote, MAX_LATE, Outcome, PersonId, Rejection, Rights, Session, Timestamp,
-    TurnEnd, Verdict,
+    LateAnswer, LateMessage, LateNote, MAX_LATE, Outcome, PersonId, Rejection, Rights, Session,
+    Timestamp, TurnEnd, Verdict,
 };
 
 /// Decides about a command of a person that concerns `clarification`, of this turn or an earlier
