@@ -41,6 +41,22 @@ pub fn check_settles_once(before: &Session, event: &Event) -> Result<(), Broken>
     }
 }
 
+/// What rides on to the agent was waiting to, and every late message rides once at most.
+fn check_rides(before: &Session, event: &Event) -> Result<(), Broken> {
+    let riding = match event {
+        Event::Resolved { outcome, .. } => &outcome.late,
+        Event::Begun { turn } => &turn.late,
+        _ => return Ok(()),
+    };
+    match riding.iter().find(|m| !before.late().contains(m)) {
+        Some(message) => Err(Broken(format!(
+            "late message {} to {} rides although it does not wait",
+            message.answer_id, message.clarify_id
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The whole history of a session, each event with the moment the log stored it: every clarification
 /// is asked once and within a turn, is settled once at most, and waits no longer than its turn.
 ///
@@ -53,6 +69,7 @@ pub fn check_history<'a>(
     let mut asked: BTreeMap<ClarifyId, Clarification> = BTreeMap::new();
     for (at, event) in events {
         check_settles_once(&session, event)?;
+        check_rides(&session, event)?;
         match event {
             Event::Begun { turn } if session.pending().next().is_some() => {
                 return Err(Broken(format!(

@@ -6,12 +6,12 @@ mod fixture;
 mod story;
 
 use askbus_domain::{
-    Command, Commit, DecidedBy, Event, EventKind, MAX_COMMIT_BYTES, Outcome, QuestionId, Reason,
-    Session, Verdict, verdict,
+    Account, Command, Commit, DecidedBy, Event, EventKind, LateMessage, MAX_COMMIT_BYTES, MAX_LATE,
+    Outcome, Presence, QuestionId, Reason, Session, Verdict, check_history, verdict,
 };
 use fixture::late_verdict;
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use story::{Scene, steps, walk};
 
 fn outcomes(events: &[Event]) -> impl Iterator<Item = &Outcome> {
@@ -131,7 +131,14 @@ proptest! {
                 prop_assert_eq!(!outcome.answers.is_empty(), outcome.reason == Reason::Response);
                 prop_assert_eq!(outcome.cause.is_some(), outcome.reason == Reason::Cancelled);
                 prop_assert!(person || (outcome.partial.is_empty() && outcome.text.is_none()));
-                prop_assert!(outcome.assumptions.is_empty() || outcome.reason == Reason::Skipped);
+                let assumes = [Reason::Skipped, Reason::Timeout, Reason::Unattended];
+                prop_assert!(outcome.assumptions.is_empty() || assumes.contains(&outcome.reason));
+                prop_assert!(outcome.declined.is_empty() || person);
+                prop_assert!(outcome.declined.iter().all(|id| outcome.unanswered.contains(id)));
+                prop_assert_eq!(outcome.blocked, outcome.reason == Reason::Off);
+                prop_assert!(!outcome.timed_out || outcome.reason == Reason::Deferred);
+                let unread = [Reason::Cancelled, Reason::Off];
+                prop_assert!(outcome.late.is_empty() || !unread.contains(&outcome.reason));
                 let answered = |id: &QuestionId| outcome.answers.iter().any(|a| a.question_id == *id);
                 prop_assert!(outcome.unanswered.iter().all(|id| !answered(id)));
             }
@@ -221,7 +228,7 @@ proptest! {
                         prop_assert_eq!(decided.resolved_at, answer.stored_at);
                     } else {
                         prop_assert_eq!(kinds, [EventKind::Resolved, EventKind::Late]);
-                        prop_assert_eq!(decided.reason, Reason::Timeout);
+                        prop_assert!(decided.is_by_clock());
                     }
                 }
                 Command::Expire { clarify_id } => {
@@ -252,6 +259,92 @@ proptest! {
                     prop_assert_eq!(&earlier.held_by, &c.held_by);
                 }
             }
+        }
+    }
+
+    // contract: E14
+    #[test]
+    fn a_late_message_reaches_the_agent_once_at_most(steps in steps()) {
+        let key = |m: &LateMessage| (m.clarify_id, m.actor.person.clone(), m.answer_id.clone());
+        for session in walk(&steps) {
+            let mut waits = HashSet::new();
+            for event in session.log.events() {
+                match event {
+                    Event::Late { clarify_id, late, goes_on: Some(way), .. } if way.is_on_its_way() => {
+                        let author = late.response.actor.person.clone();
+                        let new = (*clarify_id, author, late.response.answer_id.clone());
+                        prop_assert!(waits.insert(new));
+                    }
+                    Event::PassedOn { message, .. } => prop_assert!(waits.insert(key(message))),
+                    Event::Resolved { outcome, .. } => {
+                        prop_assert!(outcome.late.iter().all(|m| waits.remove(&key(m))));
+                    }
+                    Event::Begun { turn } => {
+                        prop_assert!(turn.late.iter().all(|m| waits.remove(&key(m))));
+                        let left: HashSet<_> = turn.undelivered.iter().map(key).collect();
+                        prop_assert_eq!(&left, &waits);
+                    }
+                    _ => {}
+                }
+                prop_assert!(waits.len() <= MAX_LATE);
+            }
+            let left: HashSet<_> = session.log.state.late().iter().map(key).collect();
+            prop_assert_eq!(left, waits);
+        }
+    }
+
+    // contract: A7, A8
+    #[test]
+    fn the_account_is_a_recount_of_the_log_and_blocks_only_after_a_row(steps in steps()) {
+        for session in walk(&steps) {
+            let mut recount = Account::default();
+            for event in session.log.events() {
+                recount.note(event);
+                if let Event::Ended { account, .. } = event {
+                    prop_assert_eq!(*account, Some(recount.figures()));
+                }
+            }
+            prop_assert_eq!(&recount, session.log.state.account());
+            for scene in &session.scenes {
+                let blocked = outcomes(&scene.events).any(|o| o.blocked);
+                prop_assert!(!blocked || scene.before.account().in_row() >= 2);
+            }
+        }
+    }
+
+    // contract: A6
+    #[test]
+    fn what_settles_at_once_never_waited_and_only_an_absence_or_a_block_does_that(steps in steps()) {
+        for scene in walk(&steps).iter().flat_map(|s| &s.scenes) {
+            let Command::Ask(ask) = &scene.command else { continue };
+            for outcome in outcomes(&scene.events) {
+                let absent = ask.presence == Presence::Absent;
+                prop_assert!(outcome.blocked || (absent && !outcome.is_by_clock()));
+                prop_assert_eq!(scene.before.pending().count(), scene.after.pending().count());
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_addressed_settle_or_hold(steps in steps()) {
+        for scene in walk(&steps).iter().flat_map(|s| &s.scenes) {
+            let (id, rights, actor) = match &scene.command {
+                Command::Answer(answer) => (answer.clarify_id, &answer.rights, &answer.response.actor),
+                Command::Hold { clarify_id, rights, actor, .. } => (*clarify_id, rights, actor),
+                _ => continue,
+            };
+            if let Some(to) = scene.before.clarification(id).and_then(|c| c.to.as_ref()) {
+                prop_assert!(scene.events.is_empty() || to.allows(rights, &actor.person));
+            }
+        }
+    }
+
+    #[test]
+    fn every_history_keeps_the_laws_that_the_simulator_checks(steps in steps()) {
+        for session in walk(&steps) {
+            let commits = session.log.commits.iter();
+            let events = commits.flat_map(|c| c.events.iter().map(|e| (c.at, e)));
+            prop_assert_eq!(check_history(events), Ok(()));
         }
     }
 
@@ -292,12 +385,18 @@ fn the_stories_reach_every_event_and_every_reason_that_exists_now() {
         "held",
         "resolved",
         "late",
+        "passed_on",
+        "worked",
         "response",
         "ask_back",
         "dismissed",
         "skipped",
         "timeout",
         "cancelled",
+        "unattended",
+        "deferred",
+        "off",
+        "NOT_ADDRESSED",
         "CONTEXT_EXPIRED",
         "NO_ACTIVE_TURN",
         "BUSY",

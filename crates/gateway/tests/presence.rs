@@ -8,6 +8,7 @@
 
 mod world;
 
+use askbus_credential::Role;
 use askbus_domain::{AskerId, Dialect, TenantId};
 use askbus_wire::messages::{Heartbeat, Lease};
 use serde_json::json;
@@ -123,5 +124,100 @@ async fn an_open_card_hears_at_once_that_its_asker_is_gone_and_that_it_is_back()
         "{back}"
     );
     drop(socket);
+    world.end().await;
+}
+
+/// The next heartbeat of the gateway that names somebody.
+async fn named(heard: &mut tokio::sync::mpsc::Receiver<Heartbeat>) -> Heartbeat {
+    let somebody = async {
+        loop {
+            let heartbeat = heard.recv().await.unwrap();
+            if heartbeat.service == "gateway" && !heartbeat.people.is_empty() {
+                return heartbeat;
+            }
+        }
+    };
+    tokio::time::timeout(BOUND, somebody)
+        .await
+        .expect("a heartbeat that names somebody")
+}
+
+// contract: D9 D14
+#[tokio::test(flavor = "multi_thread")]
+async fn who_looks_at_what_waits_is_there_and_who_reads_anything_else_is_not() {
+    let world = World::start().await;
+    let mut heard = world.bus.alive.watch().await.unwrap();
+    // None of these counts: scripts of the machine, agents, and everything but what waits.
+    for path in [
+        "/api/clarifications?status=pending",
+        "/api/clarify/waiting",
+        "/api/clarify/health",
+    ] {
+        let response = world.http.get(world.url(path)).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), 200, "{path}");
+    }
+    let ann = world.person("ann");
+    for path in [
+        "/api/clarify/waiting",
+        "/api/clarify/health",
+        "/api/me",
+        "/api/clarifications?status=settled",
+    ] {
+        assert_eq!(world.get(path, &ann).await.0, 200, "{path}");
+    }
+    let agent = world.token(Role::Agent, "robot", "local", &["default"]);
+    assert_eq!(
+        world
+            .get("/api/clarifications?status=pending", &agent)
+            .await
+            .0,
+        403
+    );
+
+    let eve = world.token(Role::Operator, "eve", "acme", &["default", "ops"]);
+    let (status, _) = world.get("/api/clarifications?session=s", &eve).await;
+    assert_eq!(status, 200);
+    let heartbeat = named(&mut heard).await;
+    let [person] = &heartbeat.people[..] else {
+        panic!("one person and nobody else: {heartbeat:?}");
+    };
+    let profiles: Vec<_> = person.profiles.iter().map(ToString::to_string).collect();
+    assert_eq!(profiles, ["default", "ops"]);
+    assert_eq!(
+        (person.tenant.as_str(), person.person.as_str()),
+        ("acme", "eve")
+    );
+    assert!(person.rights.operator);
+    assert_eq!(person.session.as_ref().unwrap().as_str(), "s");
+    assert!(heartbeat.present.is_empty(), "no socket is open");
+    world.end().await;
+}
+
+// contract: D9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_that_opens_or_closes_is_told_at_once() {
+    let world = World::start().await;
+    let mut heard = world.bus.alive.watch().await.unwrap();
+    let ann = world.person("ann");
+    let mut socket = world.socket("/ws", &ann).await;
+    socket.replay().await;
+    let heartbeat = named(&mut heard).await;
+    assert_eq!(heartbeat.people[0].person.as_str(), "ann");
+    assert_eq!(
+        (heartbeat.people[0].ago_ms, heartbeat.present.len()),
+        (0, 1)
+    );
+    drop(socket);
+    // Still named for a while, but with nothing open.
+    let closed = async {
+        loop {
+            let heartbeat = named(&mut heard).await;
+            if heartbeat.present.is_empty() {
+                return heartbeat;
+            }
+        }
+    };
+    let heartbeat = tokio::time::timeout(BOUND, closed).await.unwrap();
+    assert_eq!(heartbeat.people[0].person.as_str(), "ann");
     world.end().await;
 }

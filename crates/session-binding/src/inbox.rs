@@ -9,7 +9,7 @@ use crate::projection::Key;
 use crate::service::Core;
 use crate::spans;
 use askbus_domain::{
-    Answer, Clarification, ClarifyId, Command, Event, Rejection, SCHEMA, Session, TenantId,
+    Answer, Clarification, ClarifyId, Command, Event, Millis, Rejection, SCHEMA, Session, TenantId,
     Verdict, pass_on_verdict, verdict,
 };
 use askbus_ledger::{Delivery, LedgerError};
@@ -28,6 +28,9 @@ const AT_ONCE: usize = 256;
 /// How soon a message that could not be judged for a passing reason is to come again: sooner than one
 /// that is never settled at all.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long a message of a newer version waits for a replica that can judge it, while versions are
+/// mixed. Then it is kept as something refused: no deadline waits for ever for what nobody reads.
+const NEWER_PATIENCE: Millis = Millis(120_000);
 /// What is kept of a message that cannot be taken, in bytes.
 const KEPT_BYTES: usize = 64 * 1024;
 
@@ -125,10 +128,16 @@ async fn judge(core: &Core, mut delivery: Delivery) {
                 delivery.acker.retry(AGAIN).await
             }
         },
-        Ok(Read::Newer(schema)) => {
+        Ok(Read::Newer(schema)) if core.now() < delivery.stored_at.plus(NEWER_PATIENCE) => {
             tracing::warn!(tenant = %delivery.tenant, session = %delivery.session, schema,
                 "an answer was written by a newer version; it stays in the inbox for one");
             return;
+        }
+        Ok(Read::Newer(schema)) => {
+            let text =
+                format!("written by a newer version (schema {schema}); nobody here can read it");
+            let error = WireError::new(ErrorCode::UpgradeNeeded, text);
+            refuse(core, &delivery, error).await
         }
         Err(error) => refuse(core, &delivery, error).await,
     };
@@ -253,6 +262,8 @@ async fn judge_command(
             Err(error) => return Err(error),
         }
     }
+    // Where a late message goes depends on the session, which may have been forgotten here.
+    commands::known(core, &key).await?;
     let work = Work::Past(id, Box::new(command));
     let session = core.submit(key.clone(), work, trace).await?;
     match past::find(core, &key.0, id).await? {

@@ -348,12 +348,70 @@ mod tests {
         )
         .unwrap();
         assert_eq!(outcome(&proto::Outcome::from(&cancelled)), Some(cancelled));
+        let late = r#"{"clarify_id":"0197e0a0-0000-7000-8000-000000000001","answer_id":"a0",
+            "actor":{"person":"bob","surface":"terminal"},"asked":"q?","action":"ask_back",
+            "answers":[{"question_id":"q1","options":[{"id":"o1","label":"a"}],"note":"n"}],
+            "text":"which?","stored_at":"2027-01-15T08:00:00.003Z"}"#;
+        for text in [
+            format!(
+                r#"{{"reason":"response","actor":{{"person":"ann","surface":"http"}},
+                "answers":[{{"question_id":"q1","options":[],"text":"t"}}],"unanswered":["q2"],
+                "declined":["q2"],"answer_id":"a1","resolved_at":"2027-01-15T08:00:00Z","late":[{late}]}}"#
+            ),
+            r#"{"reason":"deferred","unanswered":["q1"],"timed_out":true,
+                "resolved_at":"2027-01-15T08:00:00Z"}"#
+                .to_owned(),
+            r#"{"reason":"deferred","unanswered":["q1"],"resolved_at":"2027-01-15T08:00:00Z"}"#
+                .to_owned(),
+            r#"{"reason":"timeout","unanswered":["q1"],"resolved_at":"2027-01-15T08:00:00Z"}"#
+                .to_owned(),
+            r#"{"reason":"off","unanswered":["q1"],"blocked":true,
+                "resolved_at":"2027-01-15T08:00:00Z"}"#
+                .to_owned(),
+        ] {
+            let original: Outcome = serde_json::from_str(&text).unwrap();
+            let message = proto::Outcome::from(&original);
+            assert_eq!(message.timed_out, original.is_by_clock(), "{text}");
+            assert_eq!(message.mode, original.reason.ask_mode().unwrap_or_default());
+            assert_eq!(outcome(&message), Some(original), "{text}");
+        }
+    }
+
+    #[test]
+    fn whom_under_what_and_how_long_survive_the_message() {
+        for to in ["person:ann", "group:ops"] {
+            let to = Addressee::parse(to).unwrap();
+            assert_eq!(addressee(Some((&to).into())), Ok(Some(to)));
+        }
+        assert_eq!(addressee(None), Ok(None));
+        assert_eq!(addressee(Some(proto::Addressee { to: None })), Ok(None));
+        let blank = proto::addressee::To::Group(" ".into());
+        assert!(addressee(Some(proto::Addressee { to: Some(blank) })).is_err());
+        let above = Parent::new(SessionId::new("main").unwrap(), "scout");
+        assert_eq!(parent(Some((&above).into())), Ok(Some(above)));
+        assert_eq!(parent(Some(proto::Parent::default())), Ok(None));
+        assert_eq!(parent(None), Ok(None));
+        for by in Bound::ALL {
+            let told = Adjusted {
+                asked: None,
+                granted: Some(Millis(7)),
+                by: *by,
+            };
+            assert_eq!(adjusted(&(&told).into()), Some(told));
+        }
+        let unknown = proto::TimeoutAdjusted {
+            by: "weather".into(),
+            ..Default::default()
+        };
+        assert_eq!(adjusted(&unknown), None);
     }
 
     #[test]
     fn questions_survive_the_message() {
         let args = json!({"questions": [{"question": "q", "header": "h", "multi_select": true,
-            "options": [{"label": "a", "description": "d"}, "b"], "recommended": 1}]});
+            "explanation": "e", "min_select": 1, "max_select": 2,
+            "options": [{"label": "a", "description": "d"}, "b"], "recommended": 1},
+            {"question": "r", "multi_select": true, "max_select": 1, "options": ["a", "b"]}]});
         let parsed = askbus_domain::parse_arguments(askbus_domain::Dialect::Ask, &args).unwrap();
         let messages: Vec<proto::Question> = parsed.questions.iter().map(Into::into).collect();
         assert_eq!(

@@ -272,6 +272,42 @@ pub struct Draft {
 mod tests {
     use super::*;
 
+    // An old version leaves what is newer than itself to others: nothing is newer than it has to be.
+    #[test]
+    fn a_message_is_of_the_oldest_schema_that_can_say_it() {
+        let actor = Actor {
+            person: PersonId::new("ann").unwrap(),
+            surface: askbus_domain::Surface::Web,
+        };
+        let id = |text| AnswerId::new(text).unwrap();
+        let rights = Rights {
+            groups: Vec::new(),
+            operator: true,
+        };
+        let hold = InboxBody::Hold {
+            actor: actor.clone(),
+        };
+        let pass_on = InboxBody::PassOn {
+            actor,
+            answer_id: id("a1"),
+            pass_id: id("p1"),
+        };
+        for (body, schema, message_id) in [(hold, 1, "hold"), (pass_on, 2, "p1")] {
+            let message = InboxMessage::new(7, rights.clone(), body);
+            assert_eq!((message.schema, message.message_id()), (schema, message_id));
+            assert_eq!(message.actor().person.as_str(), "ann");
+            let json = serde_json::to_vec(&message).unwrap();
+            assert_eq!(InboxMessage::schema_of(&json).unwrap(), schema);
+            assert_eq!(
+                serde_json::from_slice::<InboxMessage>(&json).unwrap(),
+                message
+            );
+        }
+        let strange = br#"{"schema":9,"type":"escalate"}"#;
+        assert_eq!(InboxMessage::schema_of(strange).unwrap(), 9);
+        assert!(InboxMessage::schema_of(b"{}").is_err());
+    }
+
     #[test]
     fn leases_say_what_they_keep() {
         let tenant = TenantId::new("t").unwrap();

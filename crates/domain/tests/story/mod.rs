@@ -3,8 +3,9 @@
 
 use crate::fixture::{Log, ask, at, begin, cid, ctx, entry, id, person, response};
 use askbus_domain::{
-    Answer, AnswerAction, AnswerEntry, Clarification, ClarifyId, Command, ContextId, Dialect,
-    Event, Holder, Millis, ProfileId, Rejection, Response, Rights, Session, Timestamp, TurnEnd,
+    Addressee, Answer, AnswerAction, AnswerEntry, Clarification, ClarifyId, Command, ContextId,
+    Dialect, Event, Holder, Millis, OnTimeout, Parent, PolicyLayer, Presence, ProfileId, Rejection,
+    Response, Rights, Scope, Session, Timestamp, TurnEnd, WhenAbsent, Wish,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -18,6 +19,7 @@ pub enum Act {
         context: u128,
         foreign: bool,
         until: Option<u64>,
+        host: u8,
     },
     End {
         context: Option<u128>,
@@ -33,6 +35,7 @@ pub enum Act {
         input: u8,
         call_limit: Option<u64>,
         reuse: Option<Index>,
+        beside: Beside,
     },
     Answer {
         to: Option<Index>,
@@ -40,11 +43,23 @@ pub enum Act {
         answer: u8,
         content: u8,
         ago: u64,
+        rights: u8,
     },
     Hold {
         to: Option<Index>,
         bob: bool,
         ago: u64,
+        rights: u8,
+    },
+    PassOn {
+        to: Option<Index>,
+        bob: bool,
+        answer: u8,
+    },
+    ToolUse {
+        context: Option<u128>,
+        foreign: bool,
+        tool: u8,
     },
     Cancel {
         to: Option<Index>,
@@ -62,6 +77,16 @@ pub enum Act {
     HolderLost {
         known: bool,
     },
+}
+
+/// What an ask says beside its questions.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside {
+    policy: u8,
+    presence: Presence,
+    to: u8,
+    parent: bool,
+    marker: u8,
 }
 
 #[derive(Debug, Clone)]
@@ -133,23 +158,45 @@ fn act() -> impl Strategy<Value = Act> {
         Dialect::Interaction,
     ]);
     prop_oneof![
-        1 => (0..6_u128, 0..4_u128, rarely(), mostly_none(wait()))
-            .prop_map(|(begin, context, foreign, until)| Act::Begin { begin, context, foreign, until }),
+        1 => (0..6_u128, 0..4_u128, rarely(), mostly_none(wait()), 0..6_u8)
+            .prop_map(|(begin, context, foreign, until, host)| Act::Begin {
+                begin, context, foreign, until, host }),
         1 => (mostly_none(0..5_u128), rarely(), select(vec![Completed, Failed, Stopped, Disposed]))
             .prop_map(|(context, foreign, end)| Act::End { context, foreign, end }),
         8 => (0..24_u128, 0..3_u8, mostly_none(0..5_u128), rarely(), dialect, 0..6_u8,
-              mostly_none(wait()), prop::option::weighted(0.05, any::<Index>()))
-            .prop_map(|(ask, asker, context, foreign, dialect, input, call_limit, reuse)| Act::Ask {
-                ask, asker, context, foreign, dialect, input, call_limit, reuse }),
-        10 => (target(), any::<bool>(), 0..8_u8, 0..CONTENTS, wait())
-            .prop_map(|(to, bob, answer, content, ago)| Act::Answer { to, bob, answer, content, ago }),
-        2 => (target(), any::<bool>(), wait()).prop_map(|(to, bob, ago)| Act::Hold { to, bob, ago }),
+              mostly_none(wait()), prop::option::weighted(0.05, any::<Index>()), beside())
+            .prop_map(|(ask, asker, context, foreign, dialect, input, call_limit, reuse, beside)| {
+                Act::Ask { ask, asker, context, foreign, dialect, input, call_limit, reuse, beside }
+            }),
+        10 => (target(), any::<bool>(), 0..8_u8, 0..CONTENTS, wait(), 0..3_u8)
+            .prop_map(|(to, bob, answer, content, ago, rights)| Act::Answer {
+                to, bob, answer, content, ago, rights }),
+        2 => (target(), any::<bool>(), wait(), 0..3_u8)
+            .prop_map(|(to, bob, ago, rights)| Act::Hold { to, bob, ago, rights }),
+        2 => (target(), any::<bool>(), 0..8_u8)
+            .prop_map(|(to, bob, answer)| Act::PassOn { to, bob, answer }),
+        1 => (mostly_none(0..5_u128), rarely(), 0..3_u8)
+            .prop_map(|(context, foreign, tool)| Act::ToolUse { context, foreign, tool }),
         1 => (target(), rarely()).prop_map(|(to, foreign)| Act::Cancel { to, foreign }),
         2 => target().prop_map(|to| Act::Expire { to }),
         1 => mostly_none(0..5_u128).prop_map(|context| Act::ExpireTurn { context }),
         1 => (0..4_u8).prop_map(|asker| Act::AskerLost { asker }),
         1 => prop::bool::weighted(0.3).prop_map(|known| Act::HolderLost { known }),
     ]
+}
+
+fn beside() -> impl Strategy<Value = Beside> {
+    use Presence::{Absent, Present, Unknown};
+    let presence = select(vec![Unknown, Unknown, Present, Absent]);
+    (0..8_u8, presence, 0..6_u8, rarely(), 0..4_u8).prop_map(
+        |(policy, presence, to, parent, marker)| Beside {
+            policy,
+            presence,
+            to,
+            parent,
+            marker,
+        },
+    )
 }
 
 /// Stories of up to sixty steps; each session's turn has begun.
@@ -163,7 +210,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-const CONTENTS: u8 = 15;
+const CONTENTS: u8 = 17;
 
 /// Everything a person may send, fitting or not.
 fn content(n: u8, answer_id: &str) -> Response {
@@ -202,10 +249,54 @@ fn content(n: u8, answer_id: &str) -> Response {
             Answer,
             vec![entry("q3", &[], "third"), entry("q1", &[], "first")],
         ),
-        _ => said(
+        14 => said(
             Answer,
             vec![entry("q1", &[], "no"), entry("q1", &[], "yes")],
         ),
+        _ => {
+            let declined = AnswerEntry {
+                dismissed: true,
+                ..entry("q1", &[], "")
+            };
+            let others = (n == 16).then(|| entry("q2", &[], "because"));
+            said(Answer, std::iter::once(declined).chain(others).collect())
+        }
+    }
+}
+
+fn rights(n: u8) -> Rights {
+    Rights {
+        groups: (n == 1).then(|| id("ops")).into_iter().collect(),
+        operator: n == 2,
+    }
+}
+
+/// What the operator set.
+fn policy(n: u8) -> PolicyLayer {
+    let none = PolicyLayer::default;
+    match n {
+        0 => PolicyLayer {
+            on_timeout: Some(OnTimeout::Adopt),
+            when_absent: Some(WhenAbsent::Deferred),
+            ..none()
+        },
+        1 => PolicyLayer {
+            on_timeout: Some(OnTimeout::Defer),
+            when_absent: Some(WhenAbsent::Unattended),
+            timeout: Some(Wish::After(Millis(60_000))),
+            ..none()
+        },
+        2 => PolicyLayer {
+            max_timeout: Some(Millis(120_000)),
+            max_pending: Some(3),
+            ..none()
+        },
+        3 => PolicyLayer {
+            unanswered_limit: Some(0),
+            min_timeout: Some(Millis(2_000)),
+            ..none()
+        },
+        _ => none(),
     }
 }
 
@@ -235,8 +326,15 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
             context,
             foreign,
             until,
+            host,
         } => {
             let mut command = begin(*n);
+            command.own = *host == 1;
+            command.scope = (*host == 2).then_some(Scope {
+                plan: true,
+                clarify: false,
+            });
+            command.policy = policy(if *host == 3 { 1 } else { 9 });
             command.context_id = ctx(*context);
             command.profile = profile(*foreign);
             if let Some(ms) = until {
@@ -262,6 +360,7 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
             input,
             call_limit,
             reuse,
+            beside,
         } => {
             let arguments = match input {
                 0 => json!({"question": "Go on?"}),
@@ -287,6 +386,17 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
             command.profile = profile(*foreign);
             command.asker_id = id(&format!("asker-{asker}"));
             command.call_limit = call_limit.map(Millis);
+            command.policy = policy(beside.policy);
+            command.presence = beside.presence;
+            command.client_turn = (beside.marker > 1).then(|| format!("turn {}", beside.marker));
+            command.parent = beside.parent.then(|| Parent::new(id("main"), "scout"));
+            if let Ok(input) = &mut command.input {
+                input.to = match beside.to {
+                    0 => Some(Addressee::Person(id("ann"))),
+                    1 => Some(Addressee::Group(id("ops"))),
+                    _ => None,
+                };
+            }
             Command::Ask(Box::new(command))
         }
         Act::Answer {
@@ -295,6 +405,7 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
             answer,
             content: which,
             ago,
+            rights: n,
         } => {
             let mut response = content(*which, &format!("answer-{answer}"));
             response.actor = actor(*bob);
@@ -302,15 +413,54 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
             Command::Answer(Box::new(Answer {
                 clarify_id,
                 response,
-                rights: Rights::default(),
+                rights: rights(*n),
                 stored_at,
             }))
         }
-        Act::Hold { to, bob, ago } => Command::Hold {
+        Act::Hold {
+            to,
+            bob,
+            ago,
+            rights: n,
+        } => Command::Hold {
             clarify_id: target(to),
             actor: actor(*bob),
-            rights: Rights::default(),
+            rights: rights(*n),
             stored_at: stored(*ago),
+        },
+        Act::PassOn { to, bob, answer } => {
+            let came = told.log.events().filter_map(|e| match e {
+                Event::Late {
+                    clarify_id, late, ..
+                } => Some((*clarify_id, &late.response)),
+                _ => None,
+            });
+            let came: Vec<_> = came.collect();
+            match to {
+                // Mostly one that came late, by its author.
+                Some(index) if *answer > 0 && !came.is_empty() => {
+                    let (clarify_id, response) = index.get(&came);
+                    Command::PassOn {
+                        clarify_id: *clarify_id,
+                        answer_id: response.answer_id.clone(),
+                        person: response.actor.person.clone(),
+                    }
+                }
+                _ => Command::PassOn {
+                    clarify_id: target(to),
+                    answer_id: id(&format!("answer-{answer}")),
+                    person: actor(*bob).person,
+                },
+            }
+        }
+        Act::ToolUse {
+            context,
+            foreign,
+            tool,
+        } => Command::ToolUse {
+            context_id: live(context),
+            profile: profile(*foreign),
+            tool: ["Read", "Edit", "Bash"][usize::from(*tool)].to_owned(),
         },
         Act::Cancel { to, foreign } => Command::Cancel {
             clarify_id: target(to),

@@ -264,7 +264,7 @@ async fn bytes_that_are_no_answer_are_kept_and_the_inbox_goes_on() {
     let odd = [
         b"not json at all \xff".to_vec(),
         Vec::new(),
-        br#"{"schema":99,"requested_seq":1,"type":"respond"}"#.to_vec(),
+        br#"{"schema":2,"requested_seq":1,"type":"escalate"}"#.to_vec(),
         // Each of these takes six bytes once written as JSON.
         vec![1; 200_000],
     ];
@@ -280,7 +280,7 @@ async fn bytes_that_are_no_answer_are_kept_and_the_inbox_goes_on() {
     assert_eq!(outcome(&settled).reason, "timeout");
     for (what, begin) in [
         ("text", "not json at all"),
-        ("schema", "{\"schema\":99"),
+        ("kind", "{\"schema\":2"),
         ("bytes", "\u{1}"),
     ] {
         let kept = world

@@ -1,9 +1,10 @@
 //! Turns end, and what waits in them ends with them (E11, E20).
 
 use crate::agent::{Agent, outcome};
-use crate::world::{World, clarify_id};
+use crate::world::{World, clarify_id, within};
 use askbus_domain::{Event, Millis, TurnEnd};
 use askbus_wire::proto::begin_turn_request::Life;
+use askbus_wire::proto::{KeepTurnRequest, KeepTurnResponse};
 use std::time::Duration;
 
 const LEASE: Millis = Millis(1_000);
@@ -15,6 +16,7 @@ on_both!(
     a_turn_for_a_while_expires,
     a_turn_lives_by_the_attachment_of_its_asker,
     a_lease_shorter_than_the_heartbeats_of_the_service_is_no_trap,
+    a_turn_that_is_kept_by_calls_lives_on_every_replica,
 );
 
 async fn cancelled_by_turn_end(agent: &Agent, id: &str) {
@@ -214,6 +216,63 @@ async fn a_lease_shorter_than_the_heartbeats_of_the_service_is_no_trap(world: Wo
     assert_eq!(world.events("s").await.len(), 1);
     agent.end(&context, "completed").await.unwrap();
     assert_eq!(held.ended().await.as_deref(), Some("completed"));
+    one.stop().await;
+    two.stop().await;
+}
+
+async fn keep(agent: &Agent, context: &str) -> KeepTurnResponse {
+    let request = KeepTurnRequest {
+        context_id: context.to_owned(),
+        profile: String::new(),
+    };
+    let mut turns = agent.client.turns.clone();
+    let kept = within("the turn is kept", turns.keep_turn(request)).await;
+    kept.unwrap().into_inner()
+}
+
+// contract: E20
+async fn a_turn_that_is_kept_by_calls_lives_on_every_replica(world: World) {
+    let (one, two) = (
+        world.replica_leasing(LEASE).await,
+        world.replica_leasing(LEASE).await,
+    );
+    let agent = world.agent(&one);
+    let elsewhere = agent.moved(&world.agent(&two));
+    let context = agent.begin_with("s", Some(Life::LeaseMs(LEASE.0))).await;
+    let _attached = agent.attach(&[]).await;
+    let id = agent.ask(&context, "still there?").await;
+    // Kept through one replica only; the other hears of it by heartbeat.
+    let kept = async {
+        loop {
+            let kept = keep(&elsewhere, &context).await;
+            assert_eq!((kept.ended.as_str(), kept.lease_ms), ("", LEASE.0));
+            tokio::time::sleep(Duration::from_millis(LEASE.0 / 4)).await;
+        }
+    };
+    // Time is the subject: three leases pass, as turns that nobody holds show.
+    let others = async {
+        for round in 0..3 {
+            let name = format!("unheld-{round}");
+            agent.begin_with(&name, Some(Life::LeaseMs(LEASE.0))).await;
+            assert_eq!(end_in_log(&world, &name).await, TurnEnd::Interrupted);
+        }
+    };
+    tokio::select! {
+        () = kept => {}
+        () = others => {}
+    }
+    assert_eq!(agent.get(&id).await.status, "pending");
+    // Nobody keeps it any more.
+    assert_eq!(end_in_log(&world, "s").await, TurnEnd::Interrupted);
+    assert_eq!(
+        outcome(&agent.try_wait(&id).await.unwrap()).reason,
+        "cancelled"
+    );
+    assert_eq!(keep(&agent, &context).await.ended, "interrupted");
+    // One that lives for a while is not kept longer by that.
+    let context = agent.begin_with("t", Some(Life::ForMs(60_000))).await;
+    let kept = keep(&agent, &context).await;
+    assert!(kept.ended.is_empty() && kept.lease_ms <= 60_000, "{kept:?}");
     one.stop().await;
     two.stop().await;
 }
