@@ -15,6 +15,8 @@ const DOCS: &str = include_str!("../../../../docs/observability.md");
 const QUESTION: &str = "Which harbour shall the ferry use?";
 const OPTION: &str = "the northern one";
 const ANSWER: &str = "the one behind the lighthouse";
+/// The trace of an author.
+const OWN: &str = "0af7651916cd43dd8448eb211c80319c";
 const ADAPTER: &str = "askbus-mcp-adapter";
 const BINDING: &str = "askbus-session-binding";
 const GATEWAY: &str = "askbus-gateway";
@@ -99,7 +101,9 @@ async fn one_trace_runs_through_all_services() -> Result<()> {
     let through = team.client(&gateway.address, &agent)?;
     let through = through.env("ASKBUS_OTLP_ENDPOINT", collector.url());
     let (asking, passed_on) = ask(&through, &ann, "Through the gateway?", &[]).await?;
-    ensure!(ann.answer(&passed_on, &words(ANSWER)).await?.status == 200);
+    let own = format!("00-{OWN}-b7ad6b7169203331-01");
+    let traced = ann.clone().with_header("traceparent", &own)?;
+    ensure!(traced.answer(&passed_on, &words(ANSWER)).await?.status == 200);
     ensure!(asking.finish().await?.code == 0);
     // The last spans are sent before a service ends.
     ensure!(gateway.process.stop().await?.success());
@@ -118,6 +122,25 @@ async fn one_trace_runs_through_all_services() -> Result<()> {
     hang_together(&spans)?;
     let forwarded = spans.iter().filter(|s| s.name == "forward").count();
     ensure!(forwarded >= 3, "begin, ask and end: {spans:#?}");
+    // Its answer came within a trace of its author's, and is linked to the question's.
+    let passed_on = ("askbus.clarify_id", passed_on.as_str());
+    for (service, name) in [(GATEWAY, "answer"), (GATEWAY, "submit"), (BINDING, "judge")] {
+        assert_eq!(
+            collector.first(service, name, passed_on)?.trace,
+            OWN,
+            "{name}"
+        );
+    }
+    assert_eq!(
+        collector.first(GATEWAY, "answer", passed_on)?.links,
+        [ask.trace.as_str()]
+    );
+    let resolved = collector
+        .trace(OWN)
+        .into_iter()
+        .find(|s| s.name == "append");
+    let resolved = resolved.context("no append in the author's trace")?;
+    assert_eq!(resolved.links, [ask.trace.as_str()], "{resolved:?}");
     let judged = collector.first(BINDING, "judge", settled)?;
     assert_eq!(judged.attributes["askbus.verdict"], "settled");
     let delivered = collector.first(ADAPTER, "deliver", settled)?;
