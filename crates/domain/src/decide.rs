@@ -284,7 +284,9 @@ fn decide_answer(
     }])
 }
 
+/// What came too late shows that the time is up, even to a clock that is a little behind.
 fn timed_out(clarification: &Clarification, now: Timestamp) -> Event {
+    let now = now.max(clarification.expires_at());
     let outcome = Outcome::timeout(&clarification.questions, now);
     Event::Resolved {
         clarify_id: clarification.id,

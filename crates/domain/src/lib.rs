@@ -36,7 +36,9 @@ pub use ids::{
     MAX_TOKEN_BYTES, OptionId, PersonId, ProfileId, QuestionId, RunId, SessionId, TenantId,
 };
 pub use input::{AskInput, StructuredQuestion, TimeoutChoice, parse_arguments, parse_structured};
-pub use invariants::{Broken, check_history, check_settles_once, check_waits_in_turn};
+pub use invariants::{
+    Broken, check_history, check_in_time, check_settles_once, check_waits_in_turn,
+};
 pub use question::{
     Choice, InvalidQuestion, MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS,
     Question, Questions,
