@@ -211,8 +211,9 @@ pub(crate) async fn session_binding(
         (Listen::Memory(_), None) => "this process".to_owned(),
     };
     let mut line = json!({"service": "session-binding", "address": address, "instance": instance});
-    if let Some(metrics) = &metrics {
-        line["metrics_url"] = format!("http://{}/metrics", metrics.address).into();
+    if let (Some(metrics), Some(said)) = (&metrics, line.as_object_mut()) {
+        let url = format!("http://{}/metrics", metrics.address);
+        said.insert("metrics_url".to_owned(), url.into());
     }
     ready(&args.service, "session-binding", &line);
     shutdown.cancelled().await;

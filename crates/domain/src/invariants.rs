@@ -1,7 +1,7 @@
 //! The laws of one session, as functions that tests, debug builds and the simulator call.
 
-use crate::{Clarification, ClarifyId, Event, Session, Timestamp};
-use std::collections::BTreeMap;
+use crate::{Clarification, ClarifyId, DecidedBy, Event, Outcome, Session, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A law that was broken, in words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,8 +57,28 @@ fn check_rides(before: &Session, event: &Event) -> Result<(), Broken> {
     }
 }
 
-/// The whole history of a session, each event with the moment the log stored it: every clarification
-/// is asked once and within a turn, is settled once at most, and waits no longer than its turn.
+/// A clarification times out when its time is up and not before, and a person settles it only by an
+/// answer that was stored by then (A4).
+///
+/// # Errors
+/// Which clarification is settled too early or too late.
+pub fn check_in_time(before: &Clarification, outcome: &Outcome) -> Result<(), Broken> {
+    let (deadline, at) = (before.expires_at(), outcome.resolved_at);
+    let early = outcome.is_by_clock() && at < deadline;
+    let late = outcome.decided_by() == DecidedBy::Person && at > deadline;
+    if before.is_pending() && (early || late) {
+        let how = outcome.reason.as_str();
+        return Err(Broken(format!(
+            "clarification {} is settled as {how} at {at}, its time is up at {deadline}",
+            before.id
+        )));
+    }
+    Ok(())
+}
+
+/// The whole history of a session, each event with the moment the log stored it: every turn is begun
+/// once; every clarification is asked once and within a turn, is settled once at most and in time, and
+/// waits no longer than its turn.
 ///
 /// # Errors
 /// The first law that is broken.
@@ -66,20 +86,33 @@ pub fn check_history<'a>(
     events: impl Iterator<Item = (Timestamp, &'a Event)>,
 ) -> Result<(), Broken> {
     let mut session = Session::default();
+    let mut begun = BTreeSet::new();
     let mut asked: BTreeMap<ClarifyId, Clarification> = BTreeMap::new();
     for (at, event) in events {
         check_settles_once(&session, event)?;
         check_rides(&session, event)?;
         match event {
+            Event::Begun { turn } if !begun.insert(&turn.begin_id) => {
+                return Err(Broken(format!(
+                    "turn {} was begun before as {}",
+                    turn.context_id, turn.begin_id
+                )));
+            }
             Event::Begun { turn } if session.pending().next().is_some() => {
                 return Err(Broken(format!(
                     "turn {} begins at {at} while a question of the last one waits",
                     turn.context_id
                 )));
             }
-            Event::Requested { clarify_id, .. } => {
+            Event::Requested {
+                clarify_id, ask_id, ..
+            } => {
                 if session.active_turn().is_none() {
                     return Err(Broken(format!("{clarify_id} is asked outside of a turn")));
+                }
+                // A call that is repeated asks once.
+                if session.clarifications().any(|c| c.ask_id == *ask_id) {
+                    return Err(Broken(format!("{clarify_id} was asked before by {ask_id}")));
                 }
                 let new = Clarification::requested(event);
                 if new.and_then(|c| asked.insert(*clarify_id, c)).is_some() {
@@ -92,8 +125,11 @@ pub fn check_history<'a>(
             let Some(clarification) = asked.get_mut(&id) else {
                 return Err(Broken(format!("{id} was never asked")));
             };
-            if matches!(event, Event::Resolved { .. }) && !clarification.is_pending() {
-                return Err(Broken(format!("{id} is settled twice")));
+            if let Event::Resolved { outcome, .. } = event {
+                if !clarification.is_pending() {
+                    return Err(Broken(format!("{id} is settled twice")));
+                }
+                check_in_time(clarification, outcome)?;
             }
             clarification.evolve(event);
         }

@@ -52,7 +52,9 @@ pub use input::{
     AskInput, ChoiceInput, QuestionInput, TimeoutChoice, parse_arguments, parse_structured,
 };
 pub use instruction::instruction;
-pub use invariants::{Broken, check_history, check_settles_once, check_waits_in_turn};
+pub use invariants::{
+    Broken, check_history, check_in_time, check_settles_once, check_waits_in_turn,
+};
 pub use language::Language;
 pub use late::{GoesOn, LateMessage, MAX_LATE, MAX_LATE_CHARS};
 pub use limits::{

@@ -106,7 +106,7 @@ impl Session {
         }
         for event in &commit.events {
             #[cfg(debug_assertions)]
-            insist(crate::check_settles_once(self, event));
+            insist(self.check_resolution(event));
             self.evolve(event);
         }
         #[cfg(debug_assertions)]
@@ -137,6 +137,20 @@ impl Session {
         // What is only half read keeps no law, and nothing is decided about it.
         if !self.unreadable {
             insist(crate::check_waits_in_turn(self));
+        }
+    }
+
+    #[cfg(debug_assertions)]
+    fn check_resolution(&self, event: &Event) -> Result<(), crate::Broken> {
+        crate::check_settles_once(self, event)?;
+        match event {
+            Event::Resolved {
+                clarify_id,
+                outcome,
+            } => self
+                .clarification(*clarify_id)
+                .map_or(Ok(()), |before| crate::check_in_time(before, outcome)),
+            _ => Ok(()),
         }
     }
 

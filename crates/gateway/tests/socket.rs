@@ -221,9 +221,10 @@ async fn a_late_answer_is_stale_and_names_the_winner() {
     assert!(reply["error"].as_str().unwrap().contains("kept"), "{reply}");
     let late = ann.until(is("clarify.late")).await;
     assert_eq!(late["answers"][0]["text"], "no, mine");
-    bob.send(json!({"event": "clarify.respond", "session_id": "zz", "clarify_id": id}))
+    bob.send(json!({"event": "clarify.respond", "session_id": "zz", "clarify_id": id, "answer_id": "b9"}))
         .await;
     let reply = bob.until(|o| o["reason"] == "UNKNOWN_CLARIFICATION").await;
+    assert_eq!(reply["answer_id"], "b9");
     assert_eq!(
         (&reply["resolved"], &reply["kept"]),
         (&json!(false), &json!(false))

@@ -33,7 +33,7 @@ async fn open(cluster: &NatsCluster) -> (Vec<Bus>, Vec<JetStreamHandle>) {
         let user = "session-binding";
         let options = JetStreamOptions {
             user: Some(user.to_owned()),
-            password: Some(cluster.pass(user)),
+            password: Some(std::fs::read_to_string(cluster.pass_file(user)).unwrap()),
             replicas: 3,
             log_max_bytes: 64 << 20,
             inbox_max_bytes: 16 << 20,

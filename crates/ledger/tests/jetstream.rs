@@ -185,7 +185,7 @@ async fn a_taker_may_have_a_message_again_sooner() {
     let server = NatsServer::start().await;
     let options = JetStreamOptions {
         // Longer than any test waits.
-        ack_wait: Duration::from_secs(600),
+        ack_wait: Duration::from_mins(10),
         ..options(server.url())
     };
     let (bus, client, handle) = jetstream::connect(options.clone()).await.unwrap();

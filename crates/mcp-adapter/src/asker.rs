@@ -370,6 +370,7 @@ impl Inner {
                     return;
                 }
                 tokio::select! {
+                    biased;
                     () = inner.closing.cancelled() => return,
                     () = tokio::time::sleep(backoff.next_pause()) => {}
                 }

@@ -15,6 +15,7 @@ use anyhow::{Context as _, Result, ensure};
 use async_nats::{Client, ConnectOptions};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -25,6 +26,11 @@ const NODES: usize = 3;
 const PACE: Duration = Duration::from_millis(50);
 /// The users of `deploy/nats/permissions.conf`.
 const USERS: [&str; 4] = ["session-binding", "gateway", "mcp-adapter", "observer"];
+
+/// The pass phrase of a user of `deploy/nats/permissions.conf` in every cluster of tests.
+fn pass(user: &str) -> String {
+    format!("{user}-pass")
+}
 
 /// Three nats-servers; gone on drop.
 pub struct NatsCluster {
@@ -83,20 +89,18 @@ impl NatsCluster {
         )?;
         let mut passes = String::new();
         for user in USERS {
-            let name = user.to_uppercase().replace('-', "_");
-            passes += &format!("PASS_{name}: \"{}\"\n", self.pass(user));
-            std::fs::write(self.pass_file(user), self.pass(user))?;
+            let (name, pass) = (user.to_uppercase().replace('-', "_"), pass(user));
+            writeln!(passes, "PASS_{name}: \"{pass}\"")?;
+            std::fs::write(self.pass_file(user), pass)?;
         }
         std::fs::write(users.join("users.conf"), passes)?;
-        let mut routes =
-            "authorization { user: route, password: \"route-pass\" }\nroutes: [\n".to_owned();
+        let mut routes = "authorization { user: route, password: \"route-pass\" }\n".to_owned();
+        routes.push_str("routes: [\n");
         for node in &self.nodes {
-            routes += &format!(
-                "  \"nats-route://route:route-pass@{}:6222\"\n",
-                node.host.address()
-            );
+            let address = node.host.address();
+            writeln!(routes, "  \"nats-route://route:route-pass@{address}:6222\"")?;
         }
-        routes += "]\n";
+        routes.push_str("]\n");
         std::fs::write(users.join("routes.conf"), routes)?;
         let file = deploy.join("cluster.conf");
         let text = std::fs::read_to_string(&file)?;
@@ -168,11 +172,6 @@ impl NatsCluster {
         urls.collect::<Vec<_>>().join(",")
     }
 
-    /// The pass phrase of a user of `deploy/nats/permissions.conf`.
-    pub fn pass(&self, user: &str) -> String {
-        format!("{user}-pass")
-    }
-
     /// A file with the pass phrase of a user.
     pub fn pass_file(&self, user: &str) -> PathBuf {
         self.folder.path().join(format!("{user}.pass"))
@@ -183,7 +182,7 @@ impl NatsCluster {
     /// # Errors
     /// When it cannot be made.
     pub async fn client(&self, node: usize, user: &str) -> Result<Client> {
-        let options = ConnectOptions::with_user_and_password(user.to_owned(), self.pass(user))
+        let options = ConnectOptions::with_user_and_password(user.to_owned(), pass(user))
             .custom_inbox_prefix(format!("_INBOX.{user}"))
             .ignore_discovered_servers();
         Ok(options.connect(self.url(node)?).await?)

@@ -7,6 +7,7 @@ mod bench;
 mod cluster;
 mod crash;
 mod fence;
+mod figures;
 mod hosts;
 mod kill_matrix;
 mod observed;

@@ -180,41 +180,44 @@ fn check_call(found: &mut Findings, log: &Log, seen: &Seen, call: &Call) {
             Returned::Failed(_) => {}
         }
     }
-    let asks_it = |id: &String| log.questions.get(id).is_some_and(|q| q.question == *name);
-    for Listing {
-        source, waiting, ..
-    } in &seen.listings
-    {
-        let open = waiting.iter().filter(|id| asks_it(id)).count();
-        if open > 1 {
-            found.add(
-                Kind::Double,
-                format!("{source}: {name} waits {open} times at once"),
-            );
-        }
-        if open > 0 && !call.lives {
-            found.add(
-                Kind::Resurrected,
-                format!("{source}: {name} waits although its asker was killed"),
-            );
-        }
-        if open > 0 && !call.returned.is_empty() {
-            found.add(
-                Kind::Resurrected,
-                format!("{source}: {name} waits although its call has returned"),
-            );
-        }
-        if open == 0 && call.lives && call.returned.is_empty() {
-            found.add(
-                Kind::Lost,
-                format!("{source}: {name} neither waits nor has its agent the outcome"),
-            );
-        }
+    for listing in &seen.listings {
+        check_whether_it_waits(found, log, call, listing);
     }
     if call.lives && call.due && call.returned.is_empty() {
         found.add(
             Kind::Lost,
             format!("{name}: its agent was not given the outcome"),
+        );
+    }
+}
+
+/// A call's question waits once, as long as its agent lives and has no outcome.
+fn check_whether_it_waits(found: &mut Findings, log: &Log, call: &Call, listing: &Listing) {
+    let (name, source) = (&call.question, &listing.source);
+    let asks_it = |id: &&String| log.questions.get(*id).is_some_and(|q| q.question == *name);
+    let open = listing.waiting.iter().filter(asks_it).count();
+    if open > 1 {
+        found.add(
+            Kind::Double,
+            format!("{source}: {name} waits {open} times at once"),
+        );
+    }
+    if open > 0 && !call.lives {
+        found.add(
+            Kind::Resurrected,
+            format!("{source}: {name} waits although its asker was killed"),
+        );
+    }
+    if open > 0 && !call.returned.is_empty() {
+        found.add(
+            Kind::Resurrected,
+            format!("{source}: {name} waits although its call has returned"),
+        );
+    }
+    if open == 0 && call.lives && call.returned.is_empty() {
+        found.add(
+            Kind::Lost,
+            format!("{source}: {name} neither waits nor has its agent the outcome"),
         );
     }
 }

@@ -151,8 +151,10 @@ fn riding(state: &Session, mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// What a deadline makes of a clarification (A5).
+/// What a deadline makes of a clarification (A5). What came too late shows that the time is up, even
+/// to a clock that is a little behind.
 fn by_clock(clarification: &Clarification, now: Timestamp) -> Event {
+    let now = now.max(clarification.expires_at());
     let questions = &clarification.questions;
     let outcome = match clarification.terms.on_timeout {
         OnTimeout::Return => Outcome::timeout(questions, now),

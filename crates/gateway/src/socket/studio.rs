@@ -71,12 +71,15 @@ fn malformed(what: &str) -> WireError {
 
 impl Socket {
     pub(super) async fn hear_studio(&mut self, object: Value) -> Step {
-        match self.studio_frame(object).await {
-            Ok(()) => Ok(()),
-            Err(Refused::Frame(error)) => self.refuse(error).await,
-            Err(Refused::Reply(object)) => self.send(&object).await,
-            Err(Refused::End(end)) => Err(end),
-        }
+        // Several answers may be on their way: whatever is said of one names it.
+        let answer_id = object.get("answer_id").filter(|id| id.is_string()).cloned();
+        let reply = match self.studio_frame(object).await {
+            Ok(()) => return Ok(()),
+            Err(Refused::Frame(error)) => self::error(&error),
+            Err(Refused::Reply(object)) => object,
+            Err(Refused::End(end)) => return Err(end),
+        };
+        self.send(&about(reply, answer_id)).await
     }
 
     async fn studio_frame(&mut self, object: Value) -> Result<(), Refused> {
@@ -170,6 +173,14 @@ impl Socket {
         };
         Ok(self.begin(Box::pin(work))?)
     }
+}
+
+/// A reply with the answer it is about, if the frame named one.
+fn about(mut reply: Value, answer_id: Option<Value>) -> Value {
+    if let (Some(id), Value::Object(fields)) = (answer_id, &mut reply) {
+        fields.insert("answer_id".to_owned(), id);
+    }
+    reply
 }
 
 /// What stops a frame.

@@ -69,7 +69,7 @@ impl Link {
         let mut losses = self.losses.subscribe();
         async move {
             if losses.changed().await.is_err() {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         }
     }

@@ -22,7 +22,9 @@ use tokio::sync::{mpsc, watch};
 const CAPACITY: usize = 256;
 /// Messages asked for at once; small batches stall and fall behind in a burst.
 const BATCH: usize = 1000;
-const EXPIRES: Duration = Duration::from_secs(30);
+/// How long a request for messages lives. A taker that is cut off is alive to its server for minutes,
+/// and what is sent in answer to its last request has to come again; so that is soon forgotten.
+const EXPIRES: Duration = Duration::from_secs(5);
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Messages with all takers of a tenant together.
 const MAX_UNSETTLED: i64 = 5000;

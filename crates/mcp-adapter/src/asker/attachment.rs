@@ -35,6 +35,7 @@ impl Resolutions for Attached {
                     tracing::debug!(code = error.code.as_str(), "attachment lost");
                     inner.link.send_replace(Link::Failed(error));
                     tokio::select! {
+                        biased;
                         () = inner.closing.cancelled() => return,
                         () = inner.kick.notified() => {}
                         () = tokio::time::sleep(backoff.next_pause()) => {}
@@ -55,6 +56,7 @@ async fn attach(inner: &Inner, backoff: &mut Backoff) -> End {
         .connection
         .call(|mut client| async move { client.clarify.attach(request).await });
     let mut stream = tokio::select! {
+        biased;
         () = inner.closing.cancelled() => return End::Closing,
         opened = opening => match opened {
             Ok(stream) => stream,
@@ -63,6 +65,7 @@ async fn attach(inner: &Inner, backoff: &mut Backoff) -> End {
     };
     loop {
         let message = tokio::select! {
+            biased;
             () = inner.closing.cancelled() => return End::Closing,
             () = inner.table.gap() => return End::Gap,
             message = tokio::time::timeout(SILENCE_LIMIT, stream.message()) => message,

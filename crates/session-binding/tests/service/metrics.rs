@@ -225,7 +225,7 @@ async fn a_lost_lease_and_a_timeout_are_counted_where_they_were_settled() {
     tokio::time::sleep(Duration::from_secs(65)).await;
     agent.ask(&context, "still there?").await;
     drop(attached);
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     Page::of(&replica).await.expect(&[
         ("resolved_total{tenant=\"local\",reason=\"timeout\"}", 1.0),
         ("resolved_total{tenant=\"local\",reason=\"cancelled\"}", 1.0),

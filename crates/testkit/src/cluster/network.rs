@@ -32,7 +32,8 @@ impl Network {
     pub async fn make(names: &[&str]) -> Result<Self> {
         let [a, b] = any();
         // 198.18.0.0/15 is set aside for tests of networks.
-        let subnet = |host: u8| Ipv4Addr::new(198, 18 | (a & 1), b, host);
+        let half = if a.is_multiple_of(2) { 18 } else { 19 };
+        let subnet = |host: u8| Ipv4Addr::new(198, half, b, host);
         let name = format!("askbus{a:02x}{b:02x}");
         let mut network = Self {
             name: name.clone(),

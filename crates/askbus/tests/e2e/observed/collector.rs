@@ -29,6 +29,8 @@ pub struct Received {
     /// Empty when it is the first.
     pub parent: String,
     pub attributes: BTreeMap<String, String>,
+    /// Other traces that it belongs to.
+    pub links: Vec<String>,
 }
 
 #[derive(Clone, Default)]
@@ -105,20 +107,21 @@ impl Collector {
                     span: hex(&span.span_id),
                     parent: hex(&span.parent_span_id),
                     attributes: text(&span.attributes),
+                    links: span.links.iter().map(|l| hex(&l.trace_id)).collect(),
                 }));
             }
         }
         spans
     }
 
-    /// The spans of one trace, by service and name, in no order.
+    /// The spans of one trace, in no order.
     pub fn trace(&self, trace: &str) -> Vec<Received> {
         let mut spans = self.spans();
         spans.retain(|span| span.trace == trace);
         spans
     }
 
-    /// The one span that was first of all in its trace and carries this attribute.
+    /// The first span of this service and name that carries this attribute.
     pub fn first(&self, service: &str, name: &str, attribute: (&str, &str)) -> Result<Received> {
         let wanted = |s: &Received| {
             let value = s.attributes.get(attribute.0);
