@@ -4,7 +4,7 @@ use crate::feed::Viewer;
 use crate::gateway::Gateway;
 use crate::reply::Refusal;
 use askbus_credential::{Credential, CredentialError, Role};
-use askbus_domain::{GroupId, Rights, SessionId, TenantId};
+use askbus_domain::{Clarification, GroupId, Rights, SessionId, TenantId};
 use askbus_wire::error::ErrorCode;
 use askbus_wire::messages::PersonPresent;
 use axum::extract::FromRequestParts;
@@ -132,6 +132,13 @@ impl Person {
                 .collect(),
             operator: credential.role == Role::Operator,
         }
+    }
+
+    /// Whether the question is meant for them, or for everybody who sees it.
+    pub(crate) fn may_answer(&self, clarification: &Clarification) -> bool {
+        let me = &self.0.credential.subject;
+        let to = clarification.to.as_ref();
+        to.is_none_or(|to| to.allows(&self.rights(), me))
     }
 
     /// The person as others hear of them while they look at one session or at all.

@@ -8,8 +8,8 @@ use crate::reply::Refusal;
 use crate::trace::Trace;
 use crate::{drafts, lookup, metrics};
 use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, DecidedBy, Outcome, Response, Rights, Surface,
-    verdict,
+    Actor, AnswerAction, AnswerEntry, AnswerId, DecidedBy, Outcome, Rejection, Response, Surface,
+    Verdict, verdict,
 };
 use askbus_ledger::{LedgerError, Submission};
 use askbus_telemetry::Kind;
@@ -230,7 +230,7 @@ async fn send(
         tenant: person.tenant().clone(),
         session: card.session.clone(),
         clarify_id: card.id(),
-        message: InboxMessage::new(card.requested_seq, Rights::default(), body),
+        message: InboxMessage::new(card.requested_seq, person.rights(), body),
         trace: parent,
     };
     let (gateway, person, card) = (Arc::clone(gateway), person.clone(), Arc::clone(card));
@@ -260,6 +260,11 @@ async fn judged(
     card: &Arc<Card>,
     mut submission: Submission,
 ) -> Result<Judged, WireError> {
+    // What has ended is judged all the same: the author may have answered it before.
+    if card.clarification.is_pending() && !person.may_answer(&card.clarification) {
+        let refused = Verdict::Refused(Rejection::NotAddressed);
+        return Ok(Judged::Reply(refused.into()));
+    }
     let body = submission.message.body.clone();
     let submitted = {
         let caller = submission.trace.take();

@@ -57,6 +57,13 @@ pub struct Setup {
     pub break_inbox: Option<std::sync::Arc<dyn askbus_ledger::Inbox>>,
 }
 
+/// What is asked, and whether somebody is there to hear it.
+pub struct Asked {
+    pub dialect: Dialect,
+    pub arguments: Value,
+    pub presence: Presence,
+}
+
 impl Default for Setup {
     fn default() -> Self {
         Self {
@@ -169,19 +176,18 @@ impl World {
         tenant: &str,
         profiles: &[&str],
     ) -> (String, String) {
-        let grant = Grant {
-            subject: PersonId::new(who).unwrap(),
-            role,
-            tenant: TenantId::new(tenant).unwrap(),
-            profiles: profiles
-                .iter()
-                .map(|p| ProfileId::new(p).unwrap())
-                .collect(),
-            groups: Vec::new(),
-            life: Duration::from_mins(10),
-        };
+        let grant = grant(role, who, tenant, profiles);
         let (token, issued) = self.issuer.sign(&grant).unwrap();
         (token, issued.id)
+    }
+
+    /// A person of tenant `local`, profile `default`, in these groups.
+    pub fn grouped(&self, who: &str, groups: &[&str]) -> String {
+        let grant = Grant {
+            groups: groups.iter().map(|g| (*g).to_owned()).collect(),
+            ..grant(Role::Person, who, "local", &["default"])
+        };
+        self.issuer.sign(&grant).unwrap().0
     }
 
     /// A person of tenant `local`, profile `default`.
@@ -262,6 +268,26 @@ impl World {
         arguments: Value,
         at: Timestamp,
     ) -> ClarifyId {
+        let asked = Asked {
+            dialect,
+            arguments,
+            presence: Presence::Unknown,
+        };
+        self.ask_as((tenant, session), asked, at).await
+    }
+
+    /// Asks in the session's turn as of `at`.
+    pub async fn ask_as(
+        &self,
+        (tenant, session): (&str, &str),
+        asked: Asked,
+        at: Timestamp,
+    ) -> ClarifyId {
+        let Asked {
+            dialect,
+            arguments,
+            presence,
+        } = asked;
         let (state, _) = self.session(tenant, session).await;
         let turn = state.active_turn().unwrap().clone();
         let clarify_id = ClarifyId::from_uuid(uuid::Uuid::now_v7());
@@ -277,7 +303,7 @@ impl World {
             input: parse_arguments(dialect, &arguments),
             call_limit: (dialect == Dialect::Studio).then_some(Millis(320_000)),
             policy: PolicyLayer::default(),
-            presence: Presence::Unknown,
+            presence,
             client_turn: None,
             parent: None,
         }));
@@ -323,6 +349,20 @@ impl World {
             Err(WsError::Http(response)) => Err(response.status().as_u16()),
             Err(other) => panic!("{other}"),
         }
+    }
+}
+
+fn grant(role: Role, who: &str, tenant: &str, profiles: &[&str]) -> Grant {
+    Grant {
+        subject: PersonId::new(who).unwrap(),
+        role,
+        tenant: TenantId::new(tenant).unwrap(),
+        profiles: profiles
+            .iter()
+            .map(|p| ProfileId::new(p).unwrap())
+            .collect(),
+        groups: Vec::new(),
+        life: Duration::from_mins(10),
     }
 }
 
