@@ -31,6 +31,12 @@ impl Card {
     pub(crate) fn id(&self) -> ClarifyId {
         self.clarification.id
     }
+
+    /// Whether it was settled in the moment it was asked: nobody was asked, so that it stands in the
+    /// history and never before anybody.
+    pub(crate) fn settled_at_once(&self) -> bool {
+        self.settled_seq == Some(self.requested_seq)
+    }
 }
 
 /// What happened to a card.
@@ -69,9 +75,15 @@ impl Projection {
     /// Folds the commit stored at `seq`.
     pub(crate) fn apply(&mut self, seq: u64, commit: &Commit, trace: Option<&str>) -> Vec<Change> {
         let (session, events) = (&commit.session_id, commit.events.iter());
-        events
+        let mut changes: Vec<Change> = events
             .filter_map(|event| self.fold(seq, session, event, trace))
-            .collect()
+            .collect();
+        // What the same commit settled is not shown as waiting.
+        changes.retain(|change| {
+            let card = self.cards.get(&change.card.id());
+            change.kind != ChangeKind::Requested || !card.is_some_and(|c| c.settled_at_once())
+        });
+        changes
     }
 
     fn fold(

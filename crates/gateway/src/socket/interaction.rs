@@ -30,7 +30,8 @@ pub(super) fn request(card: &Card) -> Option<Value> {
 
 /// `clarify_resolved`; none for what this dialect did not show.
 pub(super) fn resolved(card: &Card, outcome: &Outcome) -> Option<Value> {
-    (card.clarification.questions.len() == 1).then(|| {
+    let shown = card.clarification.questions.len() == 1 && !card.settled_at_once();
+    shown.then(|| {
         json!({
             "type": "clarify_resolved",
             "sessionId": card.session,
