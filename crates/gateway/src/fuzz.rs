@@ -1,61 +1,66 @@
 //! Whatever a person's client, a host or another site may send.
 
 use crate::fence;
-use crate::projection::Card;
+use crate::projection::{Card, TurnFigures};
 use crate::socket;
 use crate::submit::Sent;
 use crate::turns;
 use askbus_domain::{
-    Actor, AskerInfo, Clarification, Clock, Dialect, Event, Millis, PersonId, ProfileId, RunId,
-    SessionId, Surface, TURN_CAP, Terms, Timestamp, parse_arguments,
+    Actor, Answer, AskCommand, AskerInfo, BeginCommand, Command, Dialect, Event, Holder, Millis,
+    PersonId, PolicyLayer, Presence, Rights, Session, Surface, Timestamp, decide, parse_arguments,
 };
 use askbus_fuzz::{Material, Names, fuzz_bytes, fuzz_json};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A card with one question, or with two.
-fn card(arguments: &Value) -> Card {
-    let input = parse_arguments(Dialect::Ask, arguments).unwrap();
-    let now = Timestamp::from_unix_millis(1_800_000_000_000);
+const NOW: Timestamp = Timestamp::from_unix_millis(1_800_000_000_000);
+
+/// A session that asks, and the card of what it asks.
+fn asked(arguments: &Value) -> (Session, Card) {
     let id = |text: &str| text.to_owned();
-    let requested = Event::Requested {
-        clarify_id: "01a22db2-b5ef-72d9-8d4d-32ea513796ea".parse_id(),
+    let context_id = "01a22db2-b5ef-72d9-8d4d-32ea513796eb".parse_id();
+    let clarify_id = "01a22db2-b5ef-72d9-8d4d-32ea513796ea".parse_id();
+    let (profile, run) = ("default".parse_id(), "run".parse_id());
+    let begin_id = id("begin").try_into().unwrap();
+    let until = Holder::Until(NOW.plus(Millis(3_600_000)));
+    let begin = BeginCommand::new(begin_id, context_id, run, profile, until);
+    let ask = AskCommand {
         ask_id: id("ask").try_into().unwrap(),
-        context_id: "01a22db2-b5ef-72d9-8d4d-32ea513796eb".parse_id(),
+        clarify_id,
+        context_id,
+        profile: "default".parse_id(),
         asker_id: id("asker").try_into().unwrap(),
         asker_ttl: Millis(15_000),
         asker: AskerInfo::default(),
         dialect: Dialect::Ask,
-        questions: Arc::clone(&input.questions),
-        clock: Clock {
-            grace: Millis(60_000),
-            timeout: None,
-            deadline: None,
-            cap: now.plus(TURN_CAP),
-        },
-        requested_at: now,
-        to: None,
-        parent: None,
-        terms: Terms::default(),
-        adjusted: None,
+        input: parse_arguments(Dialect::Ask, arguments),
+        call_limit: None,
+        policy: PolicyLayer::default(),
+        presence: Presence::Unknown,
         client_turn: None,
-        counted_anew: false,
-        nobody_present: false,
+        parent: None,
     };
-    Card {
-        clarification: Clarification::requested(&requested).unwrap(),
-        session: SessionId::new("session").unwrap(),
-        run: RunId::new("run").unwrap(),
-        profile: ProfileId::new("default").unwrap(),
+    let mut session = Session::default();
+    for command in [Command::Begin(begin), Command::Ask(Box::new(ask))] {
+        let events = decide(&session, &command, NOW).unwrap();
+        events.iter().for_each(|event| session.evolve(event));
+    }
+    let card = Card {
+        clarification: session.clarification(clarify_id).unwrap().clone(),
+        session: "session".parse_id(),
+        run: "run".parse_id(),
+        profile: "default".parse_id(),
         requested_seq: 1,
         settled_seq: None,
         late: Vec::new(),
+        turn: Arc::new(TurnFigures::default()),
         trace: None,
-    }
+    };
+    (session, card)
 }
 
-/// An id of any kind that is a UUID.
+/// An id of any kind.
 trait ParseId {
     fn parse_id<T: serde::de::DeserializeOwned>(&self) -> T;
 }
@@ -128,8 +133,8 @@ const NAMES: Names = Names {
 #[test]
 fn fuzz_answers() {
     let cards = [
-        card(&json!({"question": "Where?", "options": ["staging", "prod"]})),
-        card(&json!({"questions": [{"question": "Where?", "options": ["a", "a"]}, "What?"]})),
+        asked(&json!({"question": "Where?", "options": ["staging", "prod"]})),
+        asked(&json!({"questions": [{"question": "Where?", "options": ["a", "a"]}, "What?"]})),
     ];
     let ann = Actor {
         person: PersonId::new("ann").unwrap(),
@@ -139,15 +144,24 @@ fn fuzz_answers() {
         let Ok(sent) = serde_json::from_value::<Sent>(value) else {
             return;
         };
-        for card in &cards {
+        for (session, card) in &cards {
             if let Ok(response) = sent.clone().into_response(card, ann.clone()) {
                 assert_eq!(response.actor, ann);
+                let answer = Command::Answer(Box::new(Answer {
+                    clarify_id: card.id(),
+                    response,
+                    rights: Rights::default(),
+                    stored_at: NOW,
+                }));
                 // What a question shows is all that can be chosen.
-                if let Ok(answers) = response.resolve(&card.clarification.questions) {
-                    let known = |a: &askbus_domain::QuestionAnswer| {
-                        card.clarification.questions.get(&a.question_id).is_some()
+                let known = |a: &askbus_domain::QuestionAnswer| {
+                    card.clarification.questions.get(&a.question_id).is_some()
+                };
+                for event in decide(session, &answer, NOW).into_iter().flatten() {
+                    let Event::Resolved { outcome, .. } = event else {
+                        panic!("an answer in time settles: {event:?}");
                     };
-                    assert!(answers.iter().all(known));
+                    assert!(outcome.answers.iter().all(known));
                 }
             }
         }

@@ -8,6 +8,7 @@ mod assets;
 mod body;
 mod caller;
 mod drafts;
+mod explain;
 mod feed;
 mod fence;
 mod front;

@@ -1,10 +1,12 @@
 //! One tenant's questions as the log tells them: those that wait, and a bounded recent history.
 
 use askbus_domain::{
-    Clarification, ClarifyId, Commit, ContextId, Event, LateAnswer, ProfileId, RunId, SessionId,
+    Account, Clarification, ClarifyId, Commit, ContextId, Event, Figures, LateAnswer, ProfileId,
+    RunId, SessionId,
 };
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Settled questions kept per tenant; older ones are looked up in the log.
 const MAX_SETTLED: usize = 10_000;
@@ -23,6 +25,8 @@ pub(crate) struct Card {
     /// Log sequence of its `resolved`.
     pub settled_seq: Option<u64>,
     pub late: Vec<LateAnswer>,
+    /// What the questions of its turn came to.
+    pub turn: Arc<TurnFigures>,
     /// The trace in which it was asked.
     pub trace: Option<Arc<str>>,
 }
@@ -36,6 +40,28 @@ impl Card {
     /// history and never before anybody.
     pub(crate) fn settled_at_once(&self) -> bool {
         self.settled_seq == Some(self.requested_seq)
+    }
+}
+
+/// The figures of a turn (A8), shared by the cards of all its questions.
+#[derive(Debug, Default)]
+pub(crate) struct TurnFigures {
+    asked: AtomicU32,
+    auto: AtomicU32,
+}
+
+impl TurnFigures {
+    /// As they are now.
+    pub(crate) fn now(&self) -> Figures {
+        Figures {
+            asked: self.asked.load(Ordering::Relaxed),
+            auto: self.auto.load(Ordering::Relaxed),
+        }
+    }
+
+    fn set(&self, figures: Figures) {
+        self.asked.store(figures.asked, Ordering::Relaxed);
+        self.auto.store(figures.auto, Ordering::Relaxed);
     }
 }
 
@@ -60,6 +86,8 @@ struct Turn {
     context: ContextId,
     profile: ProfileId,
     run: RunId,
+    account: Account,
+    figures: Arc<TurnFigures>,
 }
 
 /// The projection of one tenant.
@@ -93,12 +121,20 @@ impl Projection {
         event: &Event,
         trace: Option<&str>,
     ) -> Option<Change> {
+        // A turn that begins has an account of its own.
+        let of_turn = !matches!(event, Event::Begun { .. });
+        if let Some(turn) = self.turns.get_mut(session).filter(|_| of_turn) {
+            turn.account.note(event);
+            turn.figures.set(turn.account.figures());
+        }
         match event {
             Event::Begun { turn } => {
                 let turn = Turn {
                     context: turn.context_id,
                     profile: turn.profile.clone(),
                     run: turn.run_id.clone(),
+                    account: Account::default(),
+                    figures: Arc::default(),
                 };
                 self.turns.insert(session.clone(), turn);
                 None
@@ -127,6 +163,7 @@ impl Projection {
                     requested_seq: seq,
                     settled_seq: None,
                     late: Vec::new(),
+                    turn: Arc::clone(&turn.figures),
                     trace: trace.map(Arc::from),
                 });
                 self.pending.insert((seq, *clarify_id));

@@ -63,8 +63,10 @@ pub(crate) fn outcome_fields(outcome: &Outcome) -> Map<String, Value> {
     put("answers", json!(outcome.answers));
     put("partial", json!(outcome.partial));
     put("unanswered", json!(outcome.unanswered));
+    put("dismissed_questions", json!(outcome.declined));
     put("assumptions", json!(outcome.assumptions));
     put("text", json!(outcome.text));
+    put("late", json!(outcome.late));
     put("answer_id", json!(outcome.answer_id));
     put("resolved_at", json!(outcome.resolved_at));
     fields

@@ -2,13 +2,14 @@
 
 use crate::body::read_json;
 use crate::caller::{Person, Reader, Shown};
+use crate::explain::{explain, where_to};
 use crate::gateway::Gateway;
 use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
-use crate::submit::{self, Judged, Sent, explain};
+use crate::submit::{self, Judged, PassOn, Sent};
 use crate::trace::Trace;
 use crate::{assets, lookup, metrics, sign_in, socket, studio, turns, view};
-use askbus_domain::{Actor, Outcome, SessionId, Surface};
+use askbus_domain::{Actor, GoesOn, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
 use axum::Router;
@@ -41,6 +42,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/clarifications/{id}", get(one))
         .route("/api/clarifications/{id}/answer", post(answer))
         .route("/api/clarifications/{id}/hold", post(hold))
+        .route("/api/clarifications/{id}/pass-on", post(pass_on))
         .route("/api/clarify/waiting", get(waiting))
         .route("/api/clarify/health", get(health))
         .route("/api/studio/clarifications/request", post(studio::request))
@@ -86,19 +88,21 @@ async fn list(
     let wanted =
         |card: &crate::projection::Card| session.as_ref().is_none_or(|s| card.session == *s);
     let limit = limit.clamp(1, MAX_LIMIT);
+    // What people said is not for every script of the machine (D14).
+    let settled = query.status.as_deref() == Some("settled");
+    let person = match person {
+        Err(refusal) if settled => return Err(refusal),
+        person => person.ok(),
+    };
     let (seq, cards) = match query.status.as_deref() {
         None | Some("" | "pending") => {
             // Whoever polls is there (D9); a script without a credential is nobody.
-            if let Ok(person) = &person {
+            if let Some(person) = &person {
                 gateway.presence.looked(person, session.as_ref());
             }
             gateway.feed.pending(&viewer, wanted, limit)
         }
-        Some("settled") => {
-            // What people said is not for every script of the machine (D14).
-            person?;
-            gateway.feed.settled(&viewer, wanted, limit)
-        }
+        Some("settled") => gateway.feed.settled(&viewer, wanted, limit),
         Some(_) => return Err(invalid("status must be pending or settled")),
     };
     let now = gateway.now();
@@ -108,7 +112,7 @@ async fn list(
             let asker = gateway
                 .presence
                 .asker(&viewer.tenant, &card.clarification, now);
-            view::clarification(card, now, asker)
+            view::clarification(card, now, asker, person.as_ref())
         })
         .collect();
     Ok(ok(
@@ -127,7 +131,7 @@ async fn one(
     let asker = gateway
         .presence
         .asker(&viewer.tenant, &card.clarification, now);
-    let object = view::clarification(&card, now, asker);
+    let object = view::clarification(&card, now, asker, Some(&person));
     Ok(ok(&json!({"ok": true, "clarification": object})))
 }
 
@@ -184,6 +188,20 @@ async fn hold(
     Ok(judged_response(judged))
 }
 
+async fn pass_on(
+    State(gateway): State<Arc<Gateway>>,
+    person: Person,
+    Extension(trace): Extension<Trace>,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let pass: PassOn = read_json(request.into_body()).await?;
+    let card = lookup::find(&gateway, &person.viewer(), &id).await?;
+    let surface = surface(&person, pass.surface);
+    let judged = submit::pass_on(&gateway, &person, &card, pass, surface, &trace).await?;
+    Ok(judged_response(judged))
+}
+
 /// What became of an answer, for its author.
 fn judged_response(judged: Judged) -> Response {
     match judged {
@@ -198,11 +216,11 @@ fn judged_response(judged: Judged) -> Response {
             ok(&body.into())
         }
         Judged::Reply(InboxReply::Held) => ok(&json!({"ok": true, "verdict": "held"})),
-        Judged::Reply(InboxReply::PassedOn { goes_on }) => {
-            ok(&json!({"ok": true, "verdict": "passed_on", "goes_on": goes_on.as_str()}))
+        Judged::Reply(InboxReply::PassedOn { goes_on }) => passed_on(goes_on),
+        Judged::Reply(InboxReply::Conflict { outcome }) => not_taken("conflict", &outcome, None),
+        Judged::Reply(InboxReply::Late { outcome, goes_on }) => {
+            not_taken("late", &outcome, goes_on)
         }
-        Judged::Reply(InboxReply::Conflict { outcome }) => not_taken("conflict", &outcome),
-        Judged::Reply(InboxReply::Late { outcome, .. }) => not_taken("late", &outcome),
         Judged::Refused {
             reason,
             error,
@@ -225,13 +243,30 @@ fn refused(reason: &str, error: &str, kept: bool) -> Response {
     respond(status, &body)
 }
 
-fn not_taken(verdict: &str, outcome: &Outcome) -> Response {
+/// What became of a late answer that its author sent on.
+fn passed_on(goes_on: GoesOn) -> Response {
+    if goes_on.is_on_its_way() {
+        return ok(&json!({"ok": true, "verdict": "passed_on", "goes_on": goes_on}));
+    }
+    let body = json!({
+        "ok": false,
+        "verdict": "late",
+        "error": format!("what you wrote is kept and {}", where_to(goes_on)),
+        "reason": "LATE",
+        "kept": true,
+        "goes_on": goes_on,
+    });
+    respond(StatusCode::CONFLICT, &body)
+}
+
+fn not_taken(verdict: &str, outcome: &Outcome, goes_on: Option<GoesOn>) -> Response {
     let body = json!({
         "ok": false,
         "verdict": verdict,
-        "error": explain(outcome),
+        "error": explain(outcome, goes_on),
         "reason": verdict.to_uppercase(),
         "kept": true,
+        "goes_on": goes_on,
         "decided_by": outcome.decided_by(),
         "actor": outcome.actor,
         "resolved_at": outcome.resolved_at,

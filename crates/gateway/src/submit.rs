@@ -8,12 +8,10 @@ use crate::reply::Refusal;
 use crate::trace::Trace;
 use crate::{drafts, lookup, metrics};
 use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, DecidedBy, Outcome, Rejection, Response, Surface,
-    Verdict, verdict,
+    Actor, AnswerAction, AnswerEntry, AnswerId, Rejection, Response, Surface, Verdict, verdict,
 };
 use askbus_ledger::{LedgerError, Submission};
 use askbus_telemetry::Kind;
-use askbus_wire::convert::surface_word;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{Draft, InboxBody, InboxMessage, InboxReply};
 use serde::Deserialize;
@@ -57,16 +55,8 @@ impl Sent {
 
     /// What goes into the inbox. The answer id is made here where none is sent.
     pub(crate) fn into_response(self, card: &Card, actor: Actor) -> Result<Response, WireError> {
-        let answer_id = match self.answer_id.filter(|id| !id.is_empty()) {
-            Some(id) => AnswerId::new(id),
-            None => AnswerId::new(uuid::Uuid::new_v4().to_string()),
-        }
-        .map_err(|e| {
-            WireError::new(
-                ErrorCode::InvalidRequest,
-                format!("{e}; nothing was sent; shorten it"),
-            )
-        })?;
+        let named = self.answer_id.filter(|id| !id.is_empty());
+        let answer_id = answer_id(named.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()))?;
         let action = self.action.unwrap_or(AnswerAction::Answer);
         let (answers, text) = match (self.answers, action) {
             (Some(answers), _) => (answers, self.text.or(self.response)),
@@ -87,6 +77,36 @@ impl Sent {
             text,
         })
     }
+}
+
+/// A late answer to be sent on, as surfaces name it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PassOn {
+    answer_id: String,
+    #[serde(default)]
+    pass_id: Option<String>,
+    #[serde(default)]
+    pub surface: Option<Surface>,
+}
+
+impl PassOn {
+    /// What goes into the inbox. The id of the attempt is made here where none is sent.
+    fn into_body(self, actor: Actor) -> Result<InboxBody, WireError> {
+        let pass_id = self.pass_id.filter(|id| !id.is_empty());
+        let pass_id = pass_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        Ok(InboxBody::PassOn {
+            actor,
+            answer_id: answer_id(self.answer_id)?,
+            pass_id: answer_id(pass_id)?,
+        })
+    }
+}
+
+fn answer_id(id: String) -> Result<AnswerId, WireError> {
+    AnswerId::new(id).map_err(|e| {
+        let message = format!("{e}; nothing was sent; shorten it");
+        WireError::new(ErrorCode::InvalidRequest, message)
+    })
 }
 
 /// A plain text as an answer (E9, E10): blank is none; the exact label of one option chooses it;
@@ -215,6 +235,31 @@ pub(crate) async fn hold(
     }
 }
 
+/// Sends a late answer of the person's own on to the agent.
+pub(crate) async fn pass_on(
+    gateway: &Arc<Gateway>,
+    person: &Person,
+    card: &Arc<Card>,
+    pass: PassOn,
+    surface: Surface,
+    trace: &Trace,
+) -> Result<Judged, NotSent> {
+    let not_sent = |error| NotSent { error, kept: true };
+    let actor = Actor {
+        person: person.0.credential.subject.clone(),
+        surface,
+    };
+    let body = pass.into_body(actor).map_err(not_sent)?;
+    match send(gateway, person, card, body, trace).await {
+        Ok(Judged::Reply(InboxReply::Refused { reason, error })) => Ok(Judged::Refused {
+            reason,
+            error,
+            kept: false,
+        }),
+        judged => judged.map_err(not_sent),
+    }
+}
+
 async fn send(
     gateway: &Arc<Gateway>,
     person: &Person,
@@ -338,22 +383,5 @@ async fn read_verdict(
                 None => Judged::Unjudged,
             }
         }
-    }
-}
-
-/// Why an answer did not settle the question, for its author: who or what did, and what was kept.
-pub(crate) fn explain(outcome: &Outcome) -> String {
-    let kept = "what you wrote is kept with the question";
-    match (outcome.decided_by(), &outcome.actor) {
-        (DecidedBy::Person, Some(actor)) => format!(
-            "{} settled this first ({}, {}); {kept}",
-            actor.person,
-            surface_word(actor.surface),
-            outcome.reason.as_str(),
-        ),
-        _ => format!(
-            "this had ended already ({}); {kept}",
-            outcome.reason.as_str()
-        ),
     }
 }

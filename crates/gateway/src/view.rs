@@ -1,9 +1,10 @@
 //! A card as JSON: for the HTTP routes and, in E9's words, for sockets.
 
 use crate::askers::Asker;
+use crate::caller::Person;
 use crate::projection::Card;
 use crate::reply::outcome_fields;
-use askbus_domain::{Outcome, Timestamp};
+use askbus_domain::{LateAnswer, LateNote, Outcome, Timestamp};
 use serde_json::{Map, Value, json};
 
 fn fields(value: Value) -> Map<String, Value> {
@@ -13,24 +14,53 @@ fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The object of `GET /api/clarifications`.
-pub(crate) fn clarification(card: &Card, now: Timestamp, asker: Asker) -> Value {
+/// Whom a question is meant for and what it was asked under, as each form of a card tells it. Nobody
+/// without a name may answer.
+fn terms(card: &Card, person: Option<&Person>) -> Map<String, Value> {
+    let c = &card.clarification;
+    fields(json!({
+        "to": c.to,
+        "may_answer": person.is_some_and(|p| p.may_answer(c)),
+        "parent": c.parent,
+        "on_timeout": c.terms.on_timeout,
+        "when_absent": c.terms.when_absent,
+        "language": c.terms.language,
+        "adjusted": c.adjusted,
+        "turn": card.turn.now(),
+    }))
+}
+
+/// What is remembered of where a late answer goes.
+fn note<'a>(card: &'a Card, late: &LateAnswer) -> Option<&'a LateNote> {
+    let (person, id) = (&late.response.actor.person, &late.response.answer_id);
+    card.clarification.late_note(person, id)
+}
+
+/// An answer that came after the end. Its author may send it on unless it goes on already.
+fn late_answer(card: &Card, late: &LateAnswer) -> Value {
+    let note = note(card, late);
+    json!({
+        "answer_id": late.response.answer_id,
+        "actor": late.response.actor,
+        "action": late.response.action,
+        "answers": late.answers,
+        "text": late.response.text,
+        "stored_at": late.stored_at,
+        "goes_on": note.and_then(LateNote::way),
+        "may_pass_on": note.is_some_and(|n| n.message.is_some() && n.way().is_none()),
+    })
+}
+
+/// The object of `GET /api/clarifications`, as `person` sees it.
+pub(crate) fn clarification(
+    card: &Card,
+    now: Timestamp,
+    asker: Asker,
+    person: Option<&Person>,
+) -> Value {
     let c = &card.clarification;
     let held = c.held_by.is_some();
-    let late: Vec<Value> = card
-        .late
-        .iter()
-        .map(|late| {
-            json!({
-                "answer_id": late.response.answer_id,
-                "actor": late.response.actor,
-                "action": late.response.action,
-                "answers": late.answers,
-                "text": late.response.text,
-                "stored_at": late.stored_at,
-            })
-        })
-        .collect();
+    let late: Vec<Value> = card.late.iter().map(|l| late_answer(card, l)).collect();
     let mut object = fields(json!({
         "clarify_id": c.id,
         "session_id": card.session,
@@ -47,27 +77,32 @@ pub(crate) fn clarification(card: &Card, now: Timestamp, asker: Asker) -> Value 
         "held": held,
         "held_by": c.held_by,
         "status": if c.is_pending() { "pending" } else { "settled" },
-        "late": late,
         "disconnected": asker.disconnected.filter(|_| c.is_pending()),
     }));
+    object.extend(terms(card, person));
     match &c.outcome {
         Some(outcome) => object.extend(outcome_fields(outcome)),
         None => object.extend(fields(json!({
             "reason": null, "decided_by": null, "actor": null, "cause": null, "answers": [],
-            "partial": [], "unanswered": [], "assumptions": [], "text": null, "resolved_at": null,
+            "partial": [], "unanswered": [], "dismissed_questions": [], "assumptions": [],
+            "text": null, "late": [], "resolved_at": null,
         }))),
     }
+    // Of a card, what came late for it; of its outcome, what rode to the agent with it.
+    let rode = object.insert("late".to_owned(), json!(late));
+    object.insert("late_messages".to_owned(), json!(rode));
+    object.insert("late_answers".to_owned(), json!(late));
     object.into()
 }
 
 /// `clarify.requested` (E9, E12). The two timeouts are E9's own: until the question settles by
 /// itself, hold considered, for clients that know nothing of holds.
-pub(crate) fn requested(card: &Card, now: Timestamp, asker: Asker) -> Value {
+pub(crate) fn requested(card: &Card, now: Timestamp, asker: Asker, person: &Person) -> Value {
     let c = &card.clarification;
     let held = c.held_by.is_some();
     let first = c.questions.first();
     let choices: Vec<&str> = first.options.iter().map(|o| o.label.as_str()).collect();
-    json!({
+    let mut object = fields(json!({
         "event": "clarify.requested",
         "seq": card.requested_seq,
         "session_id": card.session,
@@ -90,7 +125,9 @@ pub(crate) fn requested(card: &Card, now: Timestamp, asker: Asker) -> Value {
         "disconnected": asker.disconnected,
         "kept_until": asker.kept_until.map(Timestamp::unix_millis),
         "server_now": now.unix_millis(),
-    })
+    }));
+    object.extend(terms(card, Some(person)));
+    object.into()
 }
 
 /// `clarify.resolved` as everybody hears it.
@@ -151,9 +188,11 @@ pub(crate) fn late(card: &Card, seq: u64) -> Value {
         "seq": seq,
         "session_id": card.session,
         "clarify_id": card.id(),
+        "answer_id": late.map(|l| &l.response.answer_id),
         "actor": late.map(|l| &l.response.actor),
         "answers": late.map(|l| &l.answers),
         "text": late.and_then(|l| l.response.text.as_ref()),
         "stored_at": late.map(|l| l.stored_at),
+        "goes_on": late.and_then(|l| note(card, l)?.way()),
     })
 }

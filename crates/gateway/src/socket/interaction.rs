@@ -1,9 +1,10 @@
 //! The objects of N2, for clients that know one question with plain choices.
 
 use super::{Socket, Step, is_over};
+use crate::explain::explain;
 use crate::lookup;
 use crate::projection::Card;
-use crate::submit::{self, Judged, Sent, explain};
+use crate::submit::{self, Judged, Sent};
 use askbus_domain::{Actor, Outcome, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
@@ -128,9 +129,14 @@ impl Socket {
                         | Judged::Reply(InboxReply::Held | InboxReply::PassedOn { .. }) => {
                             Vec::new()
                         }
-                        Judged::Reply(
-                            InboxReply::Conflict { outcome } | InboxReply::Late { outcome, .. },
-                        ) => refused(ErrorCode::UnknownClarification, explain(&outcome), over),
+                        Judged::Reply(InboxReply::Conflict { outcome }) => {
+                            let why = explain(&outcome, None);
+                            refused(ErrorCode::UnknownClarification, why, over)
+                        }
+                        Judged::Reply(InboxReply::Late { outcome, goes_on }) => {
+                            let why = explain(&outcome, goes_on);
+                            refused(ErrorCode::UnknownClarification, why, over)
+                        }
                         Judged::Refused { reason, error, .. }
                         | Judged::Reply(InboxReply::Refused { reason, error }) => {
                             let code =

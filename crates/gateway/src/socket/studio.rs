@@ -2,12 +2,13 @@
 
 use super::{Socket, Step, is_over};
 use crate::caller::Person;
+use crate::explain::{explain, where_to};
 use crate::gateway::Gateway;
 use crate::lookup;
 use crate::projection::Card;
-use crate::submit::{self, Judged, NotSent, Sent, explain};
+use crate::submit::{self, Judged, NotSent, PassOn, Sent};
 use crate::view::spoken_outcome;
-use askbus_domain::{Actor, AnswerEntry, Outcome, Surface};
+use askbus_domain::{Actor, AnswerEntry, GoesOn, Outcome, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{Draft, InboxReply};
 use serde::Deserialize;
@@ -16,6 +17,14 @@ use std::sync::Arc;
 
 /// A longer name of a tab is cut.
 const MAX_TAB: usize = 64;
+
+/// What a client may send.
+const EVENTS: [&str; 4] = [
+    "clarify.respond",
+    "clarify.hold",
+    "clarify.draft",
+    "clarify.pass_on",
+];
 
 /// The first object: where the log stands and who is signed in.
 pub(super) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
@@ -86,10 +95,9 @@ impl Socket {
         let frame: Frame = serde_json::from_value(object.clone())
             .map_err(|_| malformed("the frame is not an object with event and clarify_id"))?;
         let event = frame.event.or(frame.kind).unwrap_or_default();
-        if !["clarify.respond", "clarify.hold", "clarify.draft"].contains(&event.as_str()) {
-            return Err(
-                malformed("event must be clarify.respond, clarify.hold or clarify.draft").into(),
-            );
+        if !EVENTS.contains(&event.as_str()) {
+            let events = EVENTS.join(", ");
+            return Err(malformed(&format!("event must be one of {events}")).into());
         }
         let Some(id) = frame.clarify_id else {
             return Err(malformed("clarify_id is required").into());
@@ -113,6 +121,7 @@ impl Socket {
         match event.as_str() {
             "clarify.respond" => self.respond(card, object),
             "clarify.hold" => self.hold(card),
+            "clarify.pass_on" => self.pass_on(card, object),
             _ => {
                 let draft: DraftFrame = serde_json::from_value(object)
                     .map_err(|_| malformed("a draft has tab, answers and text"))?;
@@ -173,6 +182,35 @@ impl Socket {
         };
         Ok(self.begin(Box::pin(work))?)
     }
+
+    fn pass_on(&mut self, card: Arc<Card>, object: Value) -> Result<(), Refused> {
+        let answer_id = object.get("answer_id").cloned();
+        let pass: PassOn = serde_json::from_value(object)
+            .map_err(|_| malformed("clarify.pass_on takes answer_id"))?;
+        let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
+        let trace = self.trace.clone();
+        let work = async move {
+            let surface = Surface::Web;
+            let judged = submit::pass_on(&gateway, &person, &card, pass, surface, &trace).await;
+            let reply = match judged {
+                Ok(Judged::Reply(InboxReply::PassedOn { goes_on })) => passed_on(&card, goes_on),
+                Ok(judged) => verdict(&card, judged),
+                Err(not_sent) => unsent(&card, &not_sent),
+            };
+            vec![about(reply, answer_id)]
+        };
+        Ok(self.begin(Box::pin(work))?)
+    }
+}
+
+/// `clarify.passed_on`, to the author alone.
+fn passed_on(card: &Card, goes_on: GoesOn) -> Value {
+    let on_its_way = goes_on.is_on_its_way();
+    json!({
+        "event": "clarify.passed_on", "session_id": card.session, "clarify_id": card.id(),
+        "passed_on": on_its_way, "goes_on": goes_on, "kept": true,
+        "error": (!on_its_way).then(|| format!("what you wrote is kept and {}", where_to(goes_on))),
+    })
 }
 
 /// A reply with the answer it is about, if the frame named one.
@@ -239,8 +277,10 @@ fn verdict(card: &Card, judged: Judged) -> Value {
             json!({"event": "clarify.resolved", "session_id": session, "clarify_id": id,
                 "resolved": true, "verdict": "settled"})
         }
-        Judged::Reply(InboxReply::Conflict { outcome }) => over(card, "conflict", &outcome),
-        Judged::Reply(InboxReply::Late { outcome, .. }) => over(card, "late", &outcome),
+        Judged::Reply(InboxReply::Conflict { outcome }) => over(card, "conflict", &outcome, None),
+        Judged::Reply(InboxReply::Late { outcome, goes_on }) => {
+            over(card, "late", &outcome, goes_on)
+        }
         Judged::Refused {
             reason,
             error,
@@ -256,10 +296,10 @@ fn verdict(card: &Card, judged: Judged) -> Value {
     object.into()
 }
 
-fn over(card: &Card, verdict: &str, outcome: &Outcome) -> Value {
+fn over(card: &Card, verdict: &str, outcome: &Outcome, goes_on: Option<GoesOn>) -> Value {
     json!({
         "event": "clarify.resolved", "session_id": card.session, "clarify_id": card.id(),
-        "resolved": false, "verdict": verdict, "error": explain(outcome),
+        "resolved": false, "verdict": verdict, "error": explain(outcome, goes_on), "goes_on": goes_on,
         "reason": outcome.reason.studio_reason(), "outcome_reason": outcome.reason,
         "decided_by": outcome.decided_by(), "actor": outcome.actor,
         "outcome": spoken_outcome(outcome), "kept": true,

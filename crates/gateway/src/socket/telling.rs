@@ -48,7 +48,7 @@ impl Socket {
         match self.speech {
             Speech::Studio => {
                 let (now, asker) = self.asker(card);
-                Some(view::requested(card, now, asker))
+                Some(view::requested(card, now, asker, &self.person))
             }
             Speech::Interaction => interaction::request(card),
         }
