@@ -5,8 +5,8 @@
 mod fixture;
 
 use askbus_domain::{
-    AskCommand, BeginCommand, Command, Dialect, Due, EventKind, GoesOn, HARD_CAP, Holder, Millis, Reason,
-    Rejection, Rights, TURN_CAP, TimeoutChoice, Turn, TurnEnd, verdict,
+    AskCommand, BeginCommand, Command, Dialect, Due, EventKind, GoesOn, HARD_CAP, Holder, Millis,
+    Reason, Rejection, Rights, TURN_CAP, TimeoutChoice, Turn, TurnEnd, expiry_jitter, verdict,
 };
 use fixture::{
     Log, answer, ask, at, begin, chosen, cid, ctx, end, expire, hold, id, kinds, late_verdict,
@@ -83,7 +83,10 @@ fn a_deadline_never_beats_an_answer_that_was_stored_before_it() {
     assert_eq!(log.commits.last().unwrap().subject_kind(), EventKind::Late);
     assert_eq!(outcome(&log, 1).reason, Reason::Timeout);
     let told = verdict(&log.find(cid(1)).unwrap(), &sent);
-    assert_eq!(told, Some(late_verdict(outcome(&log, 1), Some(GoesOn::NextResult))));
+    assert_eq!(
+        told,
+        Some(late_verdict(outcome(&log, 1), Some(GoesOn::NextResult)))
+    );
     // Delivered again after a crash: known.
     assert_eq!(
         log.run(&answer(1, sent, at(90_001)), at(99_000)),
@@ -270,4 +273,11 @@ fn a_turn_until_a_moment_lives_no_longer_than_any_other() {
         ttl: Millis(1),
     };
     assert_eq!(turn(lease).cap(), at(TURN_CAP.0));
+}
+
+#[test]
+fn replicas_settle_what_is_due_at_moments_of_their_own_within_half_a_second() {
+    for (seed, jitter) in [(0, 0), (499, 499), (500, 0), (1_234, 234)] {
+        assert_eq!(expiry_jitter(seed), Millis(jitter), "{seed}");
+    }
 }
