@@ -11,8 +11,9 @@
 use askbus_credential::{Grant, Issuer, Role, Verifier};
 use askbus_domain::{
     Answer, AskCommand, AskId, AskerId, AskerInfo, BeginCommand, BeginId, ClarifyId, Command,
-    Commit, CommitId, ContextId, Dialect, Holder, Millis, PersonId, PolicyLayer, Presence, ProfileId, RunId, SCHEMA,
-    Session, SessionId, TenantId, Timestamp, decide, parse_arguments, verdict,
+    Commit, CommitId, ContextId, Dialect, Holder, Millis, PersonId, PolicyLayer, Presence,
+    ProfileId, RunId, SCHEMA, Session, SessionId, TenantId, Timestamp, decide, parse_arguments,
+    verdict,
 };
 use askbus_gateway::{Handle, Options, SignIn};
 use askbus_ledger::embedded::{self, EmbeddedHandle};
