@@ -52,7 +52,7 @@ fn no_layer_widens_the_bounds_above_it() {
 /// The clock of a call under these bounds, 100 s before the turn's end.
 fn clock(
     dialect: Dialect,
-    arguments: Value,
+    arguments: &Value,
     policy: PolicyLayer,
     call_limit: Option<u64>,
 ) -> Clarification {
@@ -64,11 +64,22 @@ fn clock(
     log.run(&Command::Begin(short), at(0)).unwrap();
     let command = AskCommand {
         call_limit: call_limit.map(Millis),
-        ..asking(dialect, &arguments, policy)
+        ..asking(dialect, arguments, policy)
     };
     log.run(&Command::Ask(Box::new(command)), at(0)).unwrap();
     log.find(cid(1)).unwrap()
 }
+
+/// Name, dialect, arguments, policy, how long the call lasts; deadline and what changed it.
+type Case = (
+    &'static str,
+    Dialect,
+    Value,
+    PolicyLayer,
+    Option<u64>,
+    Option<u64>,
+    Option<Bound>,
+);
 
 // contract: A4, E13
 #[test]
@@ -89,15 +100,7 @@ fn a_timeout_that_is_not_the_one_asked_for_is_said_with_the_bound_that_changed_i
     let timeout = |s: f64| json!({"question": "?", "timeout_s": s});
     let silent = || json!({"question": "?"});
     let ask = Dialect::Ask;
-    let table: [(
-        &str,
-        Dialect,
-        Value,
-        PolicyLayer,
-        Option<u64>,
-        Option<u64>,
-        Option<Bound>,
-    ); 17] = [
+    let table: [Case; 17] = [
         (
             "as asked",
             ask,
@@ -245,7 +248,7 @@ fn a_timeout_that_is_not_the_one_asked_for_is_said_with_the_bound_that_changed_i
         ),
     ];
     for (case, dialect, arguments, policy, call_limit, deadline, by) in table {
-        let c = clock(dialect, arguments.clone(), policy, call_limit);
+        let c = clock(dialect, &arguments, policy, call_limit);
         assert_eq!(c.clock.deadline, deadline.map(at), "{case}");
         let asked = parse_arguments(dialect, &arguments).unwrap().timeout;
         let expected = by.map(|by| Adjusted {

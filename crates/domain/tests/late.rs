@@ -1,6 +1,7 @@
 //! Late messages: they reach the agent once, and their author is told how.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+// Answers are given away where they are sent.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
 
 mod fixture;
 
