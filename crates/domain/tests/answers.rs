@@ -6,8 +6,8 @@ mod fixture;
 
 use AnswerAction::{Answer as Say, AskBack, Dismiss, Skip};
 use askbus_domain::{
-    AnswerAction, AnswerEntry, Command, Dialect, Event, EventKind, GoesOn, InvalidAnswer, LateAnswer,
-    MAX_ANSWER_CHARS, Outcome, Reason, Rejection, Response, Verdict, decide, verdict,
+    AnswerAction, AnswerEntry, Command, Dialect, Event, EventKind, GoesOn, InvalidAnswer,
+    LateAnswer, MAX_ANSWER_CHARS, Outcome, Reason, Rejection, Response, Verdict, decide, verdict,
 };
 use fixture::{
     Log, answer, ask, at, begin, chosen, cid, entry, id, kinds, late_verdict, outcome, pending,
@@ -319,7 +319,10 @@ fn an_answer_to_an_earlier_turn_is_late_and_known_afterwards() {
     assert_eq!(kinds(&log.run(&sent, at(2)).unwrap()), [EventKind::Late]);
     assert_eq!(log.run(&sent, at(3)), Ok(Vec::new()));
     let told = verdict(&log.find(cid(1)).unwrap(), &chosen("a", "o1"));
-    assert_eq!(told, Some(late_verdict(outcome(&log, 1), Some(GoesOn::NextResult))));
+    assert_eq!(
+        told,
+        Some(late_verdict(outcome(&log, 1), Some(GoesOn::NextResult)))
+    );
     assert_eq!(log.state.clarifications().count(), 0);
 }
 
