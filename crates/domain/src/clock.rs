@@ -279,6 +279,7 @@ mod tests {
             serde_json::from_str::<Timestamp>(&text).unwrap(),
             T0.plus(Millis(7))
         );
+        assert_eq!(Timestamp::from_unix_millis(-1).unix_millis(), 0);
         let edge = serde_json::to_string(&Timestamp::from_unix_millis(i64::MAX)).unwrap();
         assert_eq!(edge, "\"9999-12-31T23:59:59.999Z\"");
     }

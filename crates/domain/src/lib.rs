@@ -21,6 +21,7 @@ mod invariants;
 mod language;
 mod late;
 mod limits;
+mod outcome;
 mod parent;
 mod policy;
 mod question;
@@ -37,7 +38,7 @@ mod work;
 pub use account::{Account, Figures};
 pub use addressee::{Addressee, Rights};
 pub use answer::{Answer, AnswerAction, AnswerEntry, ChosenOption, QuestionAnswer, Response};
-pub use clarification::{Assumption, Clarification, LateAnswer, LateNote, Outcome};
+pub use clarification::{Clarification, LateAnswer, LateNote};
 pub use clock::{Clock, HARD_CAP, MAX_TIMEOUT, MIN_TIMEOUT, Millis, Phase, TURN_CAP, Timestamp};
 pub use command::{AskCommand, BeginCommand, Command};
 pub use decide::{decide, decide_past, expiry_jitter, pass_on_verdict};
@@ -61,6 +62,7 @@ pub use limits::{
     MAX_ANSWER_CHARS, MAX_DESCRIPTION_CHARS, MAX_EXPLANATION_CHARS, MAX_HEADER_CHARS,
     MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS, SHOWN_HEADER_CHARS,
 };
+pub use outcome::{Assumption, Outcome};
 pub use parent::Parent;
 pub use policy::{
     Adjusted, Bound, ClockWish, OnTimeout, Policy, PolicyLayer, PolicyTable, Presence,

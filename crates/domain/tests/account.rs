@@ -288,6 +288,15 @@ fn in_an_adapters_own_turn_a_row_ends_in_three_other_ways() {
     // Half an hour after the last one stayed unanswered.
     assert!(next(&unmarked, &|_| {}, 30 * MINUTE - 1));
     assert!(!next(&unmarked, &|_| {}, 30 * MINUTE));
+    // Where there is no row, nothing is counted anew.
+    let events = Asking::own().ask_with(marked("one"));
+    assert!(matches!(
+        &events[0],
+        Event::Requested {
+            counted_anew: false,
+            ..
+        }
+    ));
     // What ended the row is counted anew, in the log too.
     let mut anew = unmarked;
     anew.now += 30 * MINUTE;

@@ -251,6 +251,8 @@ fn the_same_content_is_taken_again_and_other_content_is_kept_as_late() {
     let late: &[EventKind] = &[EventKind::Late];
     let table = [
         ("the same again", chosen("a1", "o1"), none, settled),
+        // Repeating an id returns the first outcome, whatever comes with it.
+        ("the same id again", chosen("a1", "o2"), none, settled),
         ("the same content anew", chosen("a2", "o1"), none, settled),
         (
             "another person, same content",

@@ -5,8 +5,9 @@
 mod fixture;
 
 use askbus_domain::{
-    AskCommand, BeginCommand, Command, Dialect, Due, EventKind, GoesOn, HARD_CAP, Holder, Millis,
-    Reason, Rejection, Rights, TURN_CAP, TimeoutChoice, Turn, TurnEnd, verdict,
+    AskCommand, BeginCommand, Command, Dialect, Due, Event, EventKind, GoesOn, HARD_CAP, Holder,
+    Millis, Reason, Rejection, Rights, TURN_CAP, TimeoutChoice, Turn, TurnEnd, expiry_jitter,
+    verdict,
 };
 use fixture::{
     Log, answer, ask, at, begin, chosen, cid, ctx, end, expire, hold, id, kinds, late_verdict,
@@ -273,4 +274,29 @@ fn a_turn_until_a_moment_lives_no_longer_than_any_other() {
         ttl: Millis(1),
     };
     assert_eq!(turn(lease).cap(), at(TURN_CAP.0));
+}
+
+#[test]
+fn a_log_with_a_second_hold_or_one_after_the_end_tells_the_first_story() {
+    let held = |name| Event::Held {
+        clarify_id: cid(1),
+        actor: person(name),
+    };
+    let mut twice = pending().find(cid(1)).unwrap();
+    twice.evolve(&held("ann"));
+    twice.evolve(&held("bob"));
+    assert_eq!(twice.held_by, Some(person("ann")));
+    let mut log = pending();
+    log.run(&answer(1, chosen("a", "o1"), at(1)), at(1))
+        .unwrap();
+    let mut over = log.find(cid(1)).unwrap();
+    over.evolve(&held("ann"));
+    assert_eq!(over.held_by, None);
+}
+
+#[test]
+fn replicas_settle_what_is_due_at_moments_of_their_own_within_half_a_second() {
+    for (seed, jitter) in [(0, 0), (499, 499), (500, 0), (1_234, 234)] {
+        assert_eq!(expiry_jitter(seed), Millis(jitter), "{seed}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Late messages: they reach the agent once, and their author is told how.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+// Answers are given away where they are sent.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
 
 mod fixture;
 
@@ -317,6 +318,27 @@ fn the_author_of_an_answer_that_lost_may_send_it_on_once() {
     assert_eq!(pass_on(&mut log, "a2", "ann"), Ok(told));
     assert_eq!(log.commits.len(), length + 1);
     assert!(log.state.late().is_empty());
+}
+
+// Ids are made by surfaces: one author's id says nothing of another's answer.
+#[test]
+fn nothing_but_the_one_that_was_sent_on_counts_as_sent_on() {
+    let mut log = pending();
+    log.run(&answer(1, chosen("a1", "o1"), at(1)), at(1))
+        .unwrap();
+    let by_bob = Response {
+        actor: person("bob"),
+        ..says("x", "bob's")
+    };
+    for sent in [says("x", "ann's"), says("y", "ann's other"), by_bob] {
+        late(&mut log, sent);
+    }
+    pass_on(&mut log, "y", "ann").unwrap();
+    pass_on(&mut log, "x", "bob").unwrap();
+    let question = log.find(cid(1)).unwrap();
+    let ways = question.late.iter().map(|n| n.passed_on.is_some());
+    assert_eq!(ways.collect::<Vec<_>>(), [false, true, true]);
+    assert_eq!(texts(log.state.late()), ["ann's other", "bob's"]);
 }
 
 #[test]

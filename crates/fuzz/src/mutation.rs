@@ -104,5 +104,5 @@ fn change(input: &mut Vec<u8>, material: &Material, entropy: &mut Entropy<'_>) {
     };
     // Inserted or put in its place.
     let to = if entropy.byte() % 2 == 0 { from } else { to };
-    input.splice(from..to, replacement);
+    drop(input.splice(from..to, replacement));
 }

@@ -18,6 +18,10 @@ fn fuzz_addresses_of_services() {
         "/run/askbus.sock",
         "acme=h:1;b,c=h:2,h:3;h:4",
         "a=/run/a=b.sock;http://h:1",
+        // Was shown as the path of a socket.
+        "http://a/b,c",
+        // Was read as another address once it had been shown.
+        "http://a/b\t/",
     ];
     fuzz_bytes!(
         Material::of(&seeds, &["http://", "://", ";", ",", "="]),

@@ -115,8 +115,14 @@ fn result(clarify_id: &str, outcome: &Outcome) -> Value {
         "response": response,
         "reason": reason,
     });
-    if let (Some(word), Value::Object(fields)) = (outcome_reason, &mut result) {
-        fields.insert("outcome_reason".to_owned(), word.into());
+    if let Value::Object(fields) = &mut result {
+        if let Some(word) = outcome_reason {
+            fields.insert("outcome_reason".to_owned(), word.into());
+        }
+        // They ride with this result and with no other.
+        if !outcome.late.is_empty() {
+            fields.insert("late".to_owned(), json!(outcome.late));
+        }
     }
     result
 }
@@ -229,5 +235,35 @@ pub(crate) async fn within<T>(
             })
         }
         Err(_) => Err(unreachable()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(value: Value) -> Outcome {
+        serde_json::from_value(value).unwrap()
+    }
+
+    // contract: E7 E19
+    #[test]
+    fn a_result_has_four_words_a_finer_one_and_late_messages() {
+        let answer = json!({"question_id": "q1", "options": [], "text": "prod"});
+        let late = json!({"clarify_id": "01a22db2-b5ef-72d9-8d4d-32ea513796ea", "answer_id": "a0",
+            "actor": {"person": "ann", "surface": "web"}, "asked": "Where?", "action": "answer",
+            "answers": [answer], "stored_at": "2027-01-15T08:00:00Z"});
+        let said = outcome(
+            json!({"reason": "response", "answers": [answer], "late": [late],
+            "resolved_at": "2027-01-15T08:00:00Z"}),
+        );
+        let expected = json!({"ok": true, "clarify_id": "c", "response": "prod", "reason": "response",
+            "late": [late]});
+        assert_eq!(result("c", &said), expected);
+        let nobody =
+            outcome(json!({"reason": "unattended", "resolved_at": "2027-01-15T08:00:00Z"}));
+        let expected = json!({"ok": true, "clarify_id": "c", "response": "", "reason": "timeout",
+            "outcome_reason": "unattended"});
+        assert_eq!(result("c", &nobody), expected);
     }
 }

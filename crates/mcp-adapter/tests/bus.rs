@@ -8,10 +8,11 @@ use askbus_domain::{AskerId, LeaseName, TenantId};
 use askbus_mcp_adapter::{Outcomes, Token};
 use askbus_testkit::NatsServer;
 use askbus_wire::messages::Lease;
+use askbus_wire::proto;
 use fixture::bus::{Log, NEVER, connected, next_heartbeat, on_bus, with};
 use fixture::client::Client;
-use fixture::service::{Service, answer};
-use serde_json::Value;
+use fixture::service::{Service, answer, outcome};
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -221,4 +222,42 @@ async fn a_credential_without_a_tenant_is_refused_before_anybody_is_asked() {
     let result = client.result(1).await;
     assert_eq!(result["structuredContent"]["reason"], "UNAUTHENTICATED");
     service.state(|s| assert!(s.asks.is_empty()));
+}
+
+// contract: A4
+#[tokio::test]
+async fn a_hold_is_heard_on_the_bus() {
+    let (service, server) = (Service::up(), NatsServer::start().await.unwrap());
+    let mut log = Log::on(&server).await;
+    let (asker, bus, _handle) = on_bus(&service, &server, NEVER).await;
+    let mut client = Client::ask_toolset(with(asker, bus)).await;
+    client.ask_with_meta(1, json!({"progressToken": "t"})).await;
+    client.progress("Waiting for a person").await;
+    log.asked(&service, 0).await;
+    let id = service.question(0).await;
+    log.held(&id, "ann").await;
+    client.progress("the deadline no longer counts").await;
+    log.settled(&id, &answer("yes")).await;
+    assert_eq!(words(&client.result(1).await), "yes");
+}
+
+// contract: A9
+#[tokio::test]
+async fn what_a_person_is_to_read_comes_from_the_service() {
+    let (service, server) = (Service::up(), NatsServer::start().await.unwrap());
+    let mut log = Log::on(&server).await;
+    let (asker, bus, _handle) = on_bus(&service, &server, NEVER).await;
+    let mut client = Client::ask_toolset(with(asker, bus)).await;
+    client.ask(1, "q").await;
+    log.asked(&service, 0).await;
+    let id = service.question(0).await;
+    let deferred = proto::Outcome {
+        deferred_text: "请回复。".to_owned(),
+        ..outcome("deferred")
+    };
+    service.settle(&id, deferred.clone());
+    // The log has how it ended, and not the text.
+    log.settled(&id, &deferred).await;
+    let result = client.result(1).await;
+    assert_eq!(result["structuredContent"]["deferred_text"], "请回复。");
 }

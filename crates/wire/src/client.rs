@@ -54,13 +54,14 @@ impl std::str::FromStr for Target {
             .map(address)
             .filter(|a| !a.is_empty())
             .collect();
+        let odd = |c: char| c.is_whitespace() || c.is_control();
         match list.as_slice() {
             [] => Err(NotATarget(text.to_owned())),
+            list if list.iter().any(|a| a.contains(odd)) => Err(NotATarget(text.to_owned())),
             [one] if one.contains("://") => Ok(Target::Url(one.clone())),
             [one] => Ok(Target::Url(format!("http://{one}"))),
-            several if several.iter().any(|a| a.contains("://")) => {
-                Err(NotATarget(text.to_owned()))
-            }
+            // Neither another scheme nor a path: a replica is a host and a port.
+            several if several.iter().any(|a| a.contains('/')) => Err(NotATarget(text.to_owned())),
             _ => Ok(Target::Replicas(list)),
         }
     }
@@ -234,5 +235,8 @@ mod tests {
         assert_eq!(read("a:1, http://b:2/"), both);
         assert!(read("").is_err());
         assert!(read("a:1,https://b").is_err());
+        // Shown, each of these would be read as something else.
+        assert!(read("http://a/b,c").is_err());
+        assert!(read("http://a/b\t/").is_err());
     }
 }

@@ -90,7 +90,9 @@ fn decide_answer(
         let mut events = riding(state, vec![by_clock(clarification, now)]);
         // What rode with that makes room in the queue.
         let mut after = state.clone();
-        events.iter().for_each(|event| after.evolve(event));
+        for event in &events {
+            after.evolve(event);
+        }
         events.push(late(&after, clarification, answer, false));
         return fitting(events);
     }

@@ -151,8 +151,10 @@ fn selection_of(
     let multi = first_of(object, &MULTI);
     let field = format!("{at}.multi_select");
     let (min, max) = (bound(&MIN)?.filter(|n| *n > 0), bound(&MAX)?);
+    // Where nothing can be chosen, nothing bounds it.
+    let max = max.filter(|_| options > 0);
     // No bound is allowed to make every choice wrong.
-    if max == Some(0) && options > 0 || max.is_some_and(|max| min > Some(max)) {
+    if max == Some(0) || max.is_some_and(|max| min > Some(max)) {
         return invalid(
             format!("{at}.max_select"),
             "must be at least 1 and not below min_select",

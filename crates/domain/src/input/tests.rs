@@ -196,6 +196,9 @@ fn bounds_of_a_selection() {
     for (more, expected) in table {
         assert_eq!(select(more.clone()), Ok(expected), "{more}");
     }
+    // Without options there is nothing to bound.
+    let open = json!({"options": [], "multi_select": true, "max_select": 0});
+    assert_eq!(select(open), Ok((true, None)));
     let refused = [
         json!({"multi_select": true, "min_select": 4}),
         json!({"multi_select": true, "max_select": 4}),
