@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::exit::{Failure, LATE, TRY_AGAIN, USAGE};
 use crate::inbox::{MOST, clarifications};
 use crate::panel::{Panel, Reply, refuse};
+use crate::said::Group;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -13,17 +14,7 @@ use std::process::ExitCode;
 /// Sends one answer and says what became of it.
 pub(crate) async fn run(config: &Config, args: &AnswerArgs) -> Result<ExitCode, Failure> {
     agent_guard::refuse_agents()?;
-    let words = args.text.as_ref().filter(|text| !text.trim().is_empty());
-    let nothing = args.choose.is_empty()
-        && words.is_none()
-        && !(args.dismiss || args.skip || args.hold)
-        && args.ask_back.is_none();
-    if nothing {
-        return Err(Failure::new(
-            USAGE,
-            "nothing to send: give --choose, --text, --ask-back, --skip, --dismiss or --hold",
-        ));
-    }
+    check(args)?;
     let panel = Panel::open(config)?;
     let clarification = find(&panel, &args.id).await?;
     let id = text(&clarification, "clarify_id");
@@ -37,6 +28,32 @@ pub(crate) async fn run(config: &Config, args: &AnswerArgs) -> Result<ExitCode, 
         .post(&format!("/api/clarifications/{id}/answer"), &body)
         .await?;
     report(&reply, id, args.json)
+}
+
+/// Refuses what says nothing, or not of which question.
+fn check(args: &AnswerArgs) -> Result<(), Failure> {
+    let usage = |message: &str| Err(Failure::new(USAGE, message));
+    let groups = &args.said.groups;
+    let blank = |text: &String| text.trim().is_empty();
+    let says = |g: &Group| g.dismiss || !g.choose.is_empty() || !g.texts.iter().all(blank);
+    if !(groups.iter().any(says) || args.skip || args.hold || args.ask_back.is_some()) {
+        return usage(
+            "nothing to send: give --choose, --text, --ask-back, --skip, --dismiss or --hold",
+        );
+    }
+    if args.said.astray {
+        return usage(
+            "with several --question, say each before what it is about; nothing was sent",
+        );
+    }
+    if groups.iter().any(|g| g.texts.len() > 1) {
+        return usage("one --text for each question; nothing was sent");
+    }
+    let both = |g: &Group| g.question.is_some() && g.dismiss && g.answers();
+    if groups.iter().any(both) {
+        return usage("a question is answered or dismissed, not both; nothing was sent");
+    }
+    Ok(())
 }
 
 /// The clarification with this id, or the one that waits whose id begins so.
@@ -73,23 +90,26 @@ async fn find(panel: &Panel, id: &str) -> Result<Value, Failure> {
 }
 
 fn body(clarification: &Value, args: &AnswerArgs) -> Result<Value, Failure> {
-    let action = match (&args.ask_back, args.dismiss, args.skip) {
+    let action = match (&args.ask_back, args.said.declines_all(), args.skip) {
         (Some(_), ..) => "ask_back",
         (_, true, _) => "dismiss",
         (_, _, true) => "skip",
         _ => "answer",
     };
-    let question = question(clarification, args.question.as_deref())?;
-    let option_ids = args
-        .choose
-        .iter()
-        .map(|choice| option_id(question, choice))
-        .collect::<Result<Vec<_>, _>>()?;
-    let answers = if option_ids.is_empty() && args.text.is_none() {
-        json!([])
-    } else {
-        json!([{"question_id": text(question, "id"), "option_ids": option_ids, "text": args.text}])
-    };
+    let mut answers = Vec::new();
+    for group in &args.said.groups {
+        answers.extend(entry(clarification, group)?);
+    }
+    let declined = answers.iter().filter(|a| a.get("dismissed").is_some());
+    let count = questions(clarification).len();
+    if action == "answer" && declined.count() == answers.len() && answers.len() < count {
+        let message = format!(
+            "nothing else is answered, so this would end all {count} questions; nothing was sent; \
+             answer others in the same call (--question 1 --choose … --question 2 --dismiss), or \
+             give --dismiss alone to decline them all"
+        );
+        return Err(Failure::new(USAGE, message));
+    }
     Ok(json!({
         "answer_id": uuid::Uuid::new_v4().to_string(),
         "surface": "terminal",
@@ -99,11 +119,34 @@ fn body(clarification: &Value, args: &AnswerArgs) -> Result<Value, Failure> {
     }))
 }
 
+/// What is said of one question; none when nothing is.
+fn entry(clarification: &Value, group: &Group) -> Result<Option<Value>, Failure> {
+    let question = question(clarification, group.question.as_deref())?;
+    let id = text(question, "id");
+    if group.dismiss && group.question.is_some() {
+        return Ok(Some(json!({"question_id": id, "dismissed": true})));
+    }
+    if !group.answers() {
+        return Ok(None);
+    }
+    let chosen = group
+        .choose
+        .iter()
+        .map(|choice| option_id(question, choice));
+    let option_ids = chosen.collect::<Result<Vec<_>, _>>()?;
+    let words = group.texts.first();
+    Ok(Some(
+        json!({"question_id": id, "option_ids": option_ids, "text": words}),
+    ))
+}
+
+fn questions(clarification: &Value) -> &[Value] {
+    let list = clarification.get("questions").and_then(Value::as_array);
+    list.map_or(&[][..], Vec::as_slice)
+}
+
 fn question<'a>(clarification: &'a Value, which: Option<&str>) -> Result<&'a Value, Failure> {
-    let list = clarification
-        .get("questions")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
+    let list = questions(clarification);
     let found = match which {
         None => list.first(),
         Some(word) => list.iter().find(|q| text(q, "id") == word).or_else(|| {
@@ -172,6 +215,8 @@ fn report(reply: &Reply, id: &str, as_json: bool) -> Result<ExitCode, Failure> {
             "decided_by": outcome.get("decided_by"),
             "actor": outcome.get("actor"),
             "answers": outcome.get("answers").filter(|a| a.is_array()).cloned().unwrap_or(json!([])),
+            "dismissed_questions": outcome.get("dismissed_questions"),
+            "goes_on": reply.body.get("goes_on"),
         });
         println!("{line}");
     } else if late {

@@ -73,8 +73,9 @@ fn remember(asked: &Arc<Mutex<Option<String>>>) -> Notices {
 
 /// The object of a question that this process withdrew when it was told to stop.
 fn withdrawn(clarify_id: Option<&str>) -> Value {
-    json!({"clarify_id": clarify_id, "status": "settled", "reason": Reason::Cancelled,
-        "decided_by": Reason::Cancelled.decided_by(), "actor": null, "answers": []})
+    let reason = Reason::Cancelled;
+    json!({"clarify_id": clarify_id, "status": "settled", "reason": reason, "mode": reason.ask_mode(),
+        "decided_by": reason.decided_by(), "actor": null, "answers": [], "late": []})
 }
 
 fn arguments(args: &AskArgs) -> Value {
@@ -111,13 +112,17 @@ fn object(settled: &Settled) -> Value {
         "session_id": settled.session_id,
         "status": "settled",
         "reason": outcome.reason,
+        "mode": outcome.reason.ask_mode(),
         "decided_by": outcome.decided_by(),
         "actor": outcome.actor,
         "answers": outcome.answers,
         "partial": outcome.partial,
         "unanswered": outcome.unanswered,
+        "dismissed_questions": outcome.declined,
         "assumptions": outcome.assumptions,
         "text": outcome.text,
+        "deferred_text": settled.circumstances.deferred_text,
+        "late": outcome.late,
         "resolved_at": outcome.resolved_at,
     })
 }
@@ -126,26 +131,24 @@ fn object(settled: &Settled) -> Value {
 /// standard error.
 fn print_text(settled: &Settled) {
     let outcome = &settled.outcome;
-    if outcome.reason == Reason::Response {
-        for answer in &outcome.answers {
-            for option in &answer.options {
-                println!("{}", option.label);
-            }
-            for words in answer.text.iter().chain(&answer.note) {
-                println!("{words}");
-            }
-        }
-    } else {
-        eprintln!(
-            "{}",
-            terminal::visible(&result_text(
-                &settled.questions,
-                outcome,
-                &settled.circumstances
-            ))
-        );
+    let answered = outcome.reason == Reason::Response;
+    // Late messages come once, so they are told beside an answer too.
+    if !answered || !outcome.late.is_empty() {
+        let whole = result_text(&settled.questions, outcome, &settled.circumstances);
+        eprintln!("{}", terminal::visible(&whole));
+    }
+    if !answered {
         if let Some(text) = &outcome.text {
             println!("{text}");
+        }
+        return;
+    }
+    for answer in &outcome.answers {
+        for option in &answer.options {
+            println!("{}", option.label);
+        }
+        for words in answer.text.iter().chain(&answer.note) {
+            println!("{words}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: a contract that scripts rely on.
 
 use crate::exit;
+use crate::said::Said;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -231,18 +232,8 @@ pub(crate) struct HistoryArgs {
 pub(crate) struct AnswerArgs {
     /// The clarification's id, or as many of its first characters as make it unique
     pub id: String,
-    /// An option: its exact label, or its number counted from 1; may be given several times
-    #[arg(long, value_name = "N|LABEL")]
-    pub choose: Vec<String>,
-    /// An answer in your own words
-    #[arg(long, value_name = "T")]
-    pub text: Option<String>,
-    /// Which question, by number counted from 1 or by id [default: the first]
-    #[arg(long, value_name = "Q")]
-    pub question: Option<String>,
-    /// Decline to answer
-    #[arg(long, group = "instead")]
-    pub dismiss: bool,
+    #[command(flatten)]
+    pub said: Said,
     /// Leave it to the agent; recommendations become assumptions
     #[arg(long, group = "instead")]
     pub skip: bool,

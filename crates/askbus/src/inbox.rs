@@ -54,7 +54,8 @@ pub(crate) async fn history(config: &Config, args: &HistoryArgs) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Follows the socket: each question as it comes, each end as it happens, across reconnects.
+/// Follows the socket: each question as it comes, each hold and each end as it happens, across
+/// reconnects.
 async fn watch(panel: &Panel, json: bool, shown: &[Value]) -> Result<(), Failure> {
     let shutdown = signals::shutdown()?;
     let mut known: HashSet<String> = shown
@@ -98,7 +99,8 @@ async fn show_live(panel: &Panel, object: &Value, json: bool, known: &mut HashSe
     let settled = text(object, "event") == "clarify.resolved"
         && object.get("resolved").and_then(Value::as_bool) == Some(true);
     let new = text(object, "event") == "clarify.requested" && known.insert(id.to_owned());
-    if !(settled || new) {
+    let held = text(object, "event") == "clarify.held";
+    if !(settled || new || held) {
         return;
     }
     match panel.get(&format!("/api/clarifications/{id}")).await {

@@ -22,6 +22,7 @@ mod micro;
 mod open_files;
 mod panel;
 mod policy;
+mod said;
 mod services;
 mod signals;
 mod telemetry;

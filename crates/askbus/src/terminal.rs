@@ -49,6 +49,7 @@ pub(crate) fn clarification(one: &Value) -> String {
     if !deadline.is_empty() {
         let _ = writeln!(out, "  until {deadline}");
     }
+    circumstances(&mut out, one);
     let questions = list(one, "questions");
     for (n, question) in questions.iter().enumerate() {
         let number = if questions.len() > 1 {
@@ -56,19 +57,68 @@ pub(crate) fn clarification(one: &Value) -> String {
         } else {
             String::new()
         };
-        let several = question.get("multi_select").and_then(Value::as_bool) == Some(true);
-        let several = if several { "  (choose any)" } else { "" };
+        let several = several(question);
         let _ = writeln!(
             out,
             "  {number}{}{several}",
             lines(text(question, "question"))
         );
+        let explanation = text(question, "explanation");
+        if !explanation.is_empty() {
+            let _ = writeln!(out, "    {}", lines(explanation));
+        }
         options(&mut out, question);
+        if list(one, "dismissed_questions").contains(&Value::from(text(question, "id"))) {
+            let _ = writeln!(out, "    → declined");
+        }
         answers(&mut out, one, text(question, "id"));
     }
     ending(&mut out, one);
     out.push('\n');
     out
+}
+
+/// Whom it is meant for, whose sub-agent asks, and who stopped the countdown.
+fn circumstances(out: &mut String, one: &Value) {
+    let named = |object: &str, name: &str| {
+        let object = one.get(object).unwrap_or(&Value::Null);
+        Some(line(text(object, name))).filter(|word| !word.is_empty())
+    };
+    let waits = text(one, "reason").is_empty();
+    let not_yours = one.get("may_answer") == Some(&Value::Bool(false));
+    let yours = if waits && not_yours {
+        "  (not for you to answer)"
+    } else {
+        ""
+    };
+    if let Some(person) = named("to", "person") {
+        let _ = writeln!(out, "  for {person}{yours}");
+    }
+    if let Some(group) = named("to", "group") {
+        let _ = writeln!(out, "  for the group {group}{yours}");
+    }
+    if let Some(session) = named("parent", "session_id") {
+        let name = named("parent", "name").map_or_else(String::new, |name| format!(" {name}"));
+        let _ = writeln!(out, "  sub-agent{name} of session {session}");
+    }
+    if let Some(person) = named("held_by", "person").filter(|_| waits) {
+        let _ = writeln!(out, "  held by {person}");
+    }
+}
+
+/// How many options may be chosen, where several may.
+fn several(question: &Value) -> String {
+    if question.get("multi_select").and_then(Value::as_bool) != Some(true) {
+        return String::new();
+    }
+    let bound = |name| question.get("select")?.get(name)?.as_u64();
+    match (bound("min"), bound("max")) {
+        (None, None) => "  (choose any)".to_owned(),
+        (Some(min), None) => format!("  (choose at least {min})"),
+        (None, Some(max)) => format!("  (choose at most {max})"),
+        (Some(min), Some(max)) if min == max => format!("  (choose {min})"),
+        (Some(min), Some(max)) => format!("  (choose {min} to {max})"),
+    }
 }
 
 fn asker(one: &Value) -> String {
@@ -135,6 +185,15 @@ fn ending(out: &mut String, one: &Value) {
     if !text(one, "text").is_empty() {
         let _ = writeln!(out, "  ┆ {}", lines(text(one, "text")));
     }
+    let figure = |name| one.get("turn")?.get(name)?.as_u64();
+    if let (Some(asked), Some(auto)) = (figure("asked"), figure("auto"))
+        && auto > 0
+    {
+        let _ = writeln!(
+            out,
+            "  of {asked} asked in this turn, {auto} settled by policy"
+        );
+    }
 }
 
 #[cfg(test)]
@@ -162,6 +221,37 @@ mod tests {
         assert_eq!(at_margin, ["ID  evil ⏎ ID2"]);
         let options = shown.lines().filter(|l| l.starts_with("    ")).count();
         assert_eq!(options, 1, "{shown}");
+    }
+
+    #[test]
+    fn an_entry_says_whom_it_is_for_and_how_many_may_be_chosen() {
+        let mut one = json!({"clarify_id": "ID", "session_id": "s", "to": {"group": "ops\nx"},
+            "may_answer": false, "held_by": {"person": "bob"},
+            "parent": {"session_id": "main", "name": "tests"},
+            "questions": [{"id": "q1", "question": "Which?", "explanation": "Two\nlines",
+                "multi_select": true, "select": {"min": 1, "max": 2}, "options": []}]});
+        let shown = clarification(&one);
+        for words in [
+            "  for the group ops ⏎ x  (not for you to answer)\n",
+            "  sub-agent tests of session main\n",
+            "  held by bob\n",
+            "  Which?  (choose 1 to 2)\n    Two\n  ┆ lines\n",
+        ] {
+            assert!(shown.contains(words), "{words:?}: {shown}");
+        }
+        one["reason"] = json!("unattended");
+        one["dismissed_questions"] = json!(["q1"]);
+        one["turn"] = json!({"asked": 3, "auto": 1});
+        let shown = clarification(&one);
+        assert!(shown.contains("    → declined\n"), "{shown}");
+        assert!(
+            shown.contains("of 3 asked in this turn, 1 settled by policy"),
+            "{shown}"
+        );
+        assert!(
+            !shown.contains("held by") && !shown.contains("not for you"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, ask, asked, id, object};
 use anyhow::Result;
-use askbus_testkit::{Askbus, AskbusUp, Process};
+use askbus_testkit::{Askbus, AskbusUp, McpStdio, Process};
 use serde_json::json;
 use tokio::process::Command;
 
@@ -195,6 +195,74 @@ async fn a_shell_script_takes_the_answer_as_the_value_of_the_command() -> Result
         })
         .collect::<Result<_>>()?;
     assert_eq!(reasons, ["dismissed", "response"], "newest first");
+    Ok(())
+}
+
+// contract: A2 E10
+#[tokio::test]
+async fn several_questions_are_answered_and_declined_in_one_call() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let (askbus, person) = (up.askbus(), up.person().await?);
+    let mut agent = McpStdio::connect(askbus, &["mcp"]).await?;
+    let questions = json!({"questions": [
+        {"question": "Where?", "options": ["here", "there"]},
+        {"question": "When?"},
+        {"question": "Who?"},
+    ]});
+    agent.call(1, "ask_user", questions).await?;
+    let shown = asked(&person, "Where?").await?;
+    let id = id(&shown);
+    let wrong: [&[&str]; 4] = [
+        // Declining one alone would end them all.
+        &["--dismiss", "--question", "2"],
+        &["--question", "1", "--choose", "here", "--dismiss"],
+        &[
+            "--text",
+            "x",
+            "--question",
+            "1",
+            "--question",
+            "2",
+            "--text",
+            "y",
+        ],
+        &["--question", "2", "--text", "x", "--text", "y"],
+    ];
+    for args in wrong {
+        let done = askbus.run(&[&["answer", id], args].concat()).await?;
+        assert_eq!(done.code, 64, "{args:?}: {done:?}");
+        assert!(done.stderr.contains("nothing was sent"), "{done:?}");
+    }
+    assert_eq!(person.pending().await?.len(), 1);
+    let said = [
+        "answer",
+        id,
+        "--json",
+        "--question",
+        "1",
+        "--choose",
+        "there",
+        "--question",
+        "q2",
+        "--text",
+        "now",
+        "--question",
+        "3",
+        "--dismiss",
+    ];
+    let (code, taken) = askbus.json(&said).await?;
+    assert_eq!((code, &taken["reason"]), (0, &json!("response")), "{taken}");
+    assert_eq!(taken["dismissed_questions"], json!(["q3"]), "{taken}");
+    let outcome = &agent.reply(1).await?["result"]["structuredContent"];
+    assert_eq!(
+        outcome["answers"][0]["options"][0]["label"], "there",
+        "{outcome}"
+    );
+    assert_eq!(outcome["answers"][1]["text"], "now", "{outcome}");
+    assert_eq!(outcome["unanswered"], json!(["q3"]), "{outcome}");
+    assert_eq!(outcome["dismissed_questions"], json!(["q3"]), "{outcome}");
+    let (_, past) = askbus.json(&["history", "--limit", "1", "--json"]).await?;
+    assert_eq!(past["turn"], json!({"asked": 1, "auto": 0}), "{past}");
     Ok(())
 }
 
