@@ -141,7 +141,7 @@ impl Serialize for Timeout {
 impl Policies {
     /// The table of the services; the message of an error names the key.
     pub(crate) fn table(&self) -> Result<PolicyTable, String> {
-        self.without(
+        Self::without(
             "policy",
             &[("dialects", &self.dialects), ("profiles", &self.profiles)],
         )?;
@@ -158,7 +158,7 @@ impl Policies {
     }
 
     fn tenant(&self, at: &str) -> Result<TenantPolicy, String> {
-        self.without(at, &[("tenants", &self.tenants)])?;
+        Self::without(at, &[("tenants", &self.tenants)])?;
         let mut policy = TenantPolicy {
             layer: self.layer(at)?,
             ..TenantPolicy::default()
@@ -183,12 +183,11 @@ impl Policies {
             ("dialects", &self.dialects),
             ("profiles", &self.profiles),
         ];
-        self.without(at, &inner)?;
+        Self::without(at, &inner)?;
         self.layer(at)
     }
 
     fn without(
-        &self,
         at: &str,
         tables: &[(&str, &BTreeMap<String, Policies>)],
     ) -> Result<(), String> {

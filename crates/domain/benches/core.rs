@@ -6,7 +6,7 @@
 mod fixture;
 
 use askbus_domain::{
-    AnswerAction, Command, Commit, Dialect, Questions, Session, decide, parse_arguments,
+    AnswerAction, Circumstances, Command, Commit, Dialect, Questions, Session, decide, parse_arguments,
     result_text,
 };
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
@@ -157,7 +157,8 @@ fn rendering(criterion: &mut Criterion) {
         let (log, questions) = settled(&arguments);
         let outcome = outcome(&log, 1);
         group.bench_function(name, |b| {
-            b.iter(|| result_text(black_box(questions.as_ref()), black_box(&outcome)));
+            let around = Circumstances::default();
+            b.iter(|| result_text(black_box(questions.as_ref()), black_box(&outcome), &around));
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Two unanswered in a row switch asking off; the account of a turn (A7, A8).
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod fixture;
 

@@ -61,7 +61,7 @@ pub fn mutated(material: &Material, entropy: &[u8]) -> Vec<u8> {
         return entropy.0.as_slice().to_vec();
     }
     let mut input = seed(material, &mut entropy);
-    for _ in 0..entropy.below(MAX_CHANGES) + 1 {
+    for _ in 0..=entropy.below(MAX_CHANGES) {
         change(&mut input, material, &mut entropy);
         if entropy.is_over() {
             break;
@@ -103,6 +103,6 @@ fn change(input: &mut Vec<u8>, material: &Material, entropy: &mut Entropy<'_>) {
         }
     };
     // Inserted or put in its place.
-    let to = if entropy.byte() % 2 == 0 { from } else { to };
+    let to = if entropy.byte().is_multiple_of(2) { from } else { to };
     drop(input.splice(from..to, replacement));
 }

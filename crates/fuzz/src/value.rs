@@ -29,7 +29,7 @@ pub fn value(names: &Names, entropy: &[u8]) -> Value {
 fn any(names: &Names, entropy: &mut Entropy<'_>, depth: usize) -> Value {
     match entropy.byte() % 16 {
         0 => Value::Null,
-        1 => Value::Bool(entropy.byte() % 2 == 0),
+        1 => Value::Bool(entropy.byte().is_multiple_of(2)),
         2 | 3 => number(entropy),
         4..=8 => Value::String(text(names, entropy)),
         // JSON as text, as models send it.

@@ -222,7 +222,7 @@ async fn a_message_of_a_newer_version_waits_for_one_and_is_kept_if_none_comes() 
         events.iter().filter(refused).count()
     };
     assert_eq!(refusals(&world.events("s").await), 0);
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(refusals(&world.events("s").await), 1);
     replica.stop().await;
 }

@@ -81,7 +81,7 @@ async fn until_waits(agent: &Agent, name: &str, to: Option<To>) {
             }
         }
     };
-    within("the question waits for the person who is there", waits).await;
+    within("the question waits for the person who is there", Box::pin(waits)).await;
 }
 
 // contract: A6, D9
@@ -101,7 +101,7 @@ async fn one_who_may_answer_and_is_there_is_enough_whichever_gateway_names_them(
     assert!(outcome.answers.is_empty() && outcome.actor.is_none());
 
     named(&world, "two", vec![person("bob", PROFILE)]).await;
-    until_waits(&agent, "bob", None).await;
+    Box::pin(until_waits(&agent, "bob", None)).await;
     // Who looks at one session only is there for that one.
     let looking = PersonPresent {
         session: Some(session("watched")),
@@ -119,7 +119,7 @@ async fn one_who_may_answer_and_is_there_is_enough_whichever_gateway_names_them(
     let asked = ask_in(&agent, "to-ops", to_ops()).await;
     assert_eq!(settled_as(&asked), Some("deferred"), "bob is not of ops");
     named(&world, "one", vec![looking, ops]).await;
-    until_waits(&agent, "ops", to_ops()).await;
+    Box::pin(until_waits(&agent, "ops", to_ops())).await;
     let asked = ask_in(&agent, "not-watched", to_eve()).await;
     assert_eq!(settled_as(&asked), Some("deferred"));
     let asked = ask_in(&agent, "watched", to_eve()).await;
