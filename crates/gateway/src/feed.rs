@@ -156,7 +156,7 @@ impl Feed {
         drop(picture);
         self.reached.send_if_modified(|reached| {
             *reached = stored.seq;
-            !more || stored.seq % WAKE_EVERY == 0
+            !more || stored.seq.is_multiple_of(WAKE_EVERY)
         });
     }
 
