@@ -66,17 +66,16 @@ impl Verifier {
         }
         let digest: [u8; 32] = Sha256::digest(token).into();
         let known = self.remembered().get(&digest).cloned();
-        let credential = match known {
-            Some(known) => known,
-            None => {
-                let signed = Arc::new(self.check_signature(token)?);
-                let mut remembered = self.remembered();
-                if remembered.len() >= MAX_REMEMBERED {
-                    remembered.clear();
-                }
-                remembered.insert(digest, Arc::clone(&signed));
-                signed
+        let credential = if let Some(known) = known {
+            known
+        } else {
+            let signed = Arc::new(self.check_signature(token)?);
+            let mut remembered = self.remembered();
+            if remembered.len() >= MAX_REMEMBERED {
+                remembered.clear();
             }
+            remembered.insert(digest, Arc::clone(&signed));
+            signed
         };
         self.still_holds(&credential)?;
         Ok(Credential::clone(&credential))
