@@ -9,7 +9,6 @@ use crate::world::{EPOCH, World, keys};
 use crate::{agent, host, person};
 use askbus_domain::{Event, Timestamp};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};
-use askbus_wire::codec::Decoded;
 use askbus_wire::messages::Lease;
 use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
