@@ -28,6 +28,7 @@ async fn figures(args: &FiguresArgs) -> Result<ExitCode, Failure> {
         nats_server: args.nats_server.clone(),
         waiting: args.waiting.clone(),
         events: args.events,
+        only: args.figures.clone(),
         quick: args.quick,
     };
     let measured = figures::run(&options).await;

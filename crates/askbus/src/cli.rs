@@ -402,6 +402,9 @@ pub(crate) struct FiguresArgs {
     /// How many messages the log holds that is read again
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub events: u64,
+    /// Only these: submit, throughput, waiting or replay; may be given several times [default: all]
+    #[arg(long = "figure", value_name = "NAME")]
+    pub figures: Vec<askbus_bench::figures::Figure>,
     /// Everything a few times only, to see that it works; the figures mean little
     #[arg(long)]
     pub quick: bool,

@@ -76,9 +76,8 @@ impl Said {
 
 impl FromArgMatches for Said {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        type Make = fn(String) -> Piece;
         let mut pieces: Vec<(usize, Piece)> = Vec::new();
-        let texts: [(&str, Make); 3] = [
+        let texts: [(&str, fn(String) -> Piece); 3] = [
             ("question", Piece::Question),
             ("choose", Piece::Choose),
             ("text", Piece::Text),

@@ -51,8 +51,39 @@ pub struct Options {
     pub waiting: Vec<usize>,
     /// How long the log is that is read again.
     pub events: u64,
+    /// Which figures of each ledger; none: all.
+    pub only: Vec<Figure>,
     /// A few times each: for a look at whether everything works. The figures mean little.
     pub quick: bool,
+}
+
+/// A group of figures that are measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// From submitting to the agent's result.
+    Submit,
+    /// Many at once, and sessions left alone meanwhile.
+    Throughput,
+    /// Many waiting.
+    Waiting,
+    /// A long log read again.
+    Replay,
+}
+
+impl std::str::FromStr for Figure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "submit" => Ok(Figure::Submit),
+            "throughput" => Ok(Figure::Throughput),
+            "waiting" => Ok(Figure::Waiting),
+            "replay" => Ok(Figure::Replay),
+            _ => Err(format!(
+                "{text:?} is not one of submit, throughput, waiting, replay"
+            )),
+        }
+    }
 }
 
 /// How often each thing is done.
@@ -126,39 +157,41 @@ async fn on_ledger(place: Place, options: &Options, times: &Times) -> Result<OnL
         let seconds = begun.elapsed().as_secs_f64();
         say(&format!("{name}, {seconds:.0} s: {what}"));
     };
-    let nats = options.nats_server.as_deref();
-    let deployment = place.deploy(&options.binary, nats).await?;
-    let access = Access::to(&deployment)?;
+    let wanted = |figure| options.only.is_empty() || options.only.contains(&figure);
+    let deploy = || place.deploy(&options.binary, options.nats_server.as_deref());
+    let mut on = OnLedger::nothing(place);
 
-    step("submit to result");
-    let submit_to_result = submit::measure(&deployment, &access, times.rounds).await?;
-    step("many at once");
-    let left_alone = cold_session::Waiting::ask(&access, times.cold_sessions).await?;
-    let throughput = throughput::measure(&access, times.tenants, times.questions).await?;
-    step("sessions left alone");
-    // Each question was asked and settled.
-    let between = throughput.questions * 2;
-    let cold_session = left_alone.answer(&access, between).await?;
-    drop(deployment);
-
-    step("many waiting");
-    let deployment = place.deploy(&options.binary, nats).await?;
-    let access = Access::to(&deployment)?;
-    let waiting = waiting::measure(&access, &options.waiting, times.probes).await?;
-    drop(deployment);
-
-    step("a long log");
-    let deployment = place.deploy(&options.binary, nats).await?;
-    let replay = replay::measure(deployment, options.events).await?;
+    if wanted(Figure::Submit) {
+        step("submit to result");
+        let deployment = deploy().await?;
+        let access = Access::to(&deployment)?;
+        let measured = submit::measure(&deployment, &access, times.rounds).await?;
+        on.submit_to_result = Some(measured);
+    }
+    if wanted(Figure::Throughput) {
+        step("many at once");
+        let deployment = deploy().await?;
+        let access = Access::to(&deployment)?;
+        let left_alone = cold_session::Waiting::ask(&access, times.cold_sessions).await?;
+        let throughput = throughput::measure(&access, times.tenants, times.questions).await?;
+        step("sessions left alone");
+        // Each question was asked and settled.
+        let between = throughput.questions * 2;
+        on.throughput = Some(throughput);
+        on.cold_session = Some(left_alone.answer(&access, between).await?);
+    }
+    if wanted(Figure::Waiting) {
+        step("many waiting");
+        let deployment = deploy().await?;
+        let access = Access::to(&deployment)?;
+        on.waiting = Some(waiting::measure(&access, &options.waiting, times.probes).await?);
+    }
+    if wanted(Figure::Replay) {
+        step("a long log");
+        on.replay = Some(replay::measure(deploy().await?, options.events).await?);
+    }
     step("done");
-    Ok(OnLedger {
-        ledger: place,
-        submit_to_result,
-        throughput,
-        cold_session,
-        waiting,
-        replay,
-    })
+    Ok(on)
 }
 
 fn say(what: &str) {

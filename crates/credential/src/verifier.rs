@@ -6,9 +6,10 @@ use crate::issuer::{PUBLIC_KEY, unix_seconds};
 use crate::{Credential, CredentialError};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, errors::ErrorKind};
 use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Verifies credentials; cheap to clone.
 #[derive(Clone)]
@@ -21,10 +22,15 @@ struct Inner {
     validation: Validation,
     denied: DenyList,
     fingerprint: String,
+    /// Tokens whose signature was found good, by their digest: checking it again for every call
+    /// would be a tenth of all work. Life and deny list are checked every time.
+    signed: Mutex<HashMap<[u8; 32], Arc<Credential>>>,
 }
 
 /// A longer token is refused unread.
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
+/// Tokens remembered at once; then all are forgotten and checked anew.
+const MAX_REMEMBERED: usize = 4096;
 
 impl Verifier {
     /// Reads the public key in `dir` and follows the deny list beside it. The signing key is not
@@ -48,6 +54,7 @@ impl Verifier {
                 validation,
                 denied,
                 fingerprint,
+                signed: Mutex::default(),
             }),
         })
     }
@@ -57,6 +64,31 @@ impl Verifier {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(CredentialError::Invalid);
         }
+        let digest: [u8; 32] = Sha256::digest(token).into();
+        let known = self.remembered().get(&digest).cloned();
+        let credential = if let Some(known) = known {
+            known
+        } else {
+            let signed = Arc::new(self.check_signature(token)?);
+            let mut remembered = self.remembered();
+            if remembered.len() >= MAX_REMEMBERED {
+                remembered.clear();
+            }
+            remembered.insert(digest, Arc::clone(&signed));
+            signed
+        };
+        self.still_holds(&credential)?;
+        Ok(Credential::clone(&credential))
+    }
+
+    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Credential>>> {
+        self.inner
+            .signed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_signature(&self, token: &str) -> Result<Credential, CredentialError> {
         let data = jsonwebtoken::decode::<Claims>(token, &self.inner.key, &self.inner.validation)
             .map_err(|e| match e.kind() {
             ErrorKind::ExpiredSignature => CredentialError::Expired,
@@ -65,9 +97,6 @@ impl Verifier {
         let credential = Credential::from(data.claims);
         if credential.profiles.is_empty() {
             return Err(CredentialError::Invalid);
-        }
-        if self.is_denied(&credential) {
-            return Err(CredentialError::Revoked);
         }
         Ok(credential)
     }

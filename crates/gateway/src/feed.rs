@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 const BACKLOG: usize = 1024;
 /// How long until a lost tail is opened again.
 const RETRY: Duration = Duration::from_millis(500);
+/// Messages after which whoever waits for the log's end is woken although more are to be read.
+const WAKE_EVERY: u64 = 4_096;
 /// Settled questions replayed to a socket at most.
 const MAX_REPLAY: usize = 1_000;
 
@@ -62,6 +64,14 @@ pub(crate) struct Snapshot {
     /// Settled after the sequence that was named, oldest first.
     pub resolved: Vec<(u64, Arc<Card>)>,
     pub news: broadcast::Receiver<Arc<News>>,
+}
+
+impl Snapshot {
+    /// Lets go of the cards once they were told; the news go on.
+    pub(crate) fn forget(&mut self) {
+        self.pending = Vec::new();
+        self.resolved = Vec::new();
+    }
 }
 
 struct Tenant {
@@ -117,8 +127,9 @@ impl Feed {
         }
     }
 
-    /// Folds one message. Readers see picture and news in step: both change under one lock.
-    fn apply(&self, stored: &Stored, serves: bool) {
+    /// Folds one message. Readers see picture and news in step: both change under one lock. Whoever
+    /// waits is woken when no `more` is there to be read: a long log would wake them for each message.
+    fn apply(&self, stored: &Stored, serves: bool, more: bool) {
         let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
         if stored.seq <= picture.seq {
             return;
@@ -143,7 +154,10 @@ impl Feed {
             }
         }
         drop(picture);
-        self.reached.send_replace(stored.seq);
+        self.reached.send_if_modified(|reached| {
+            *reached = stored.seq;
+            !more || stored.seq.is_multiple_of(WAKE_EVERY)
+        });
     }
 
     /// Follows the log until `shutdown`, across losses of the tail.
@@ -163,7 +177,10 @@ impl Feed {
                         stored = tail.recv() => stored,
                     };
                     match stored {
-                        Some(stored) => self.apply(&stored, serves(&stored.tenant)),
+                        Some(stored) => {
+                            let more = !tail.is_empty();
+                            self.apply(&stored, serves(&stored.tenant), more);
+                        }
                         None => break,
                     }
                 },

@@ -4,7 +4,7 @@
 use crate::feed::Viewer;
 use crate::gateway::Gateway;
 use crate::projection::{Card, Projection};
-use askbus_domain::{ClarifyId, Rejection};
+use askbus_domain::{ClarifyId, Rejection, SessionId};
 use askbus_wire::codec::Decoded;
 use askbus_wire::error::{ErrorCode, WireError};
 use std::sync::Arc;
@@ -24,29 +24,36 @@ pub(crate) async fn find(
     card.filter(|card| viewer.sees(card)).ok_or_else(unknown)
 }
 
-/// The card as the log holds it now, folded from its whole session.
-pub(crate) async fn in_log(
+fn unavailable(error: impl std::fmt::Display) -> WireError {
+    WireError::new(
+        ErrorCode::Unavailable,
+        format!("{error}; nothing was changed; try again"),
+    )
+}
+
+/// The card as the log holds it now, wherever it is. This searches the log from the moment that the
+/// id names; who knows the session asks [`in_session`], which does not.
+async fn in_log(
     gateway: &Gateway,
     viewer: &Viewer,
     id: ClarifyId,
 ) -> Result<Option<Arc<Card>>, WireError> {
-    let unavailable = |error: askbus_ledger::LedgerError| {
-        WireError::new(
-            ErrorCode::Unavailable,
-            format!("{error}; nothing was changed; try again"),
-        )
-    };
+    let found = gateway.bus.ledger.find_requested(&viewer.tenant, id).await;
+    match found.map_err(unavailable)? {
+        Some(requested) => in_session(gateway, viewer, &requested.session, id).await,
+        None => Ok(None),
+    }
+}
+
+/// The card as the log holds it now, folded from its whole session.
+pub(crate) async fn in_session(
+    gateway: &Gateway,
+    viewer: &Viewer,
+    session: &SessionId,
+    id: ClarifyId,
+) -> Result<Option<Arc<Card>>, WireError> {
     let ledger = &gateway.bus.ledger;
-    let found = ledger
-        .find_requested(&viewer.tenant, id)
-        .await
-        .map_err(unavailable)?;
-    let Some(requested) = found else {
-        return Ok(None);
-    };
-    let stored = ledger
-        .read_session(&viewer.tenant, &requested.session, 1)
-        .await;
+    let stored = ledger.read_session(&viewer.tenant, session, 1).await;
     let mut session = Projection::default();
     for message in stored.map_err(unavailable)? {
         if let Decoded::Commit(commit) = &message.decoded {

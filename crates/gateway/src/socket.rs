@@ -189,6 +189,8 @@ impl Socket {
         }
         self.replay(&snapshot, true).await?;
         seen = snapshot.seq;
+        // Not kept for as long as the connection lives: everything that waited, as it was.
+        snapshot.forget();
         let mut ping = tokio::time::interval_at(Instant::now() + PING, PING);
         let mut save = tokio::time::interval(Duration::from_secs(1));
         save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -220,6 +222,7 @@ impl Socket {
                         snapshot = self.gateway.feed.snapshot(&self.person.viewer(), seen);
                         self.replay(&snapshot, false).await?;
                         seen = snapshot.seq;
+                        snapshot.forget();
                     }
                     Err(RecvError::Closed) => return Err(End::Close(close_code::AGAIN, "reconnect")),
                 },

@@ -357,7 +357,8 @@ async fn read_verdict(
     card: &Arc<Card>,
     body: &InboxBody,
 ) -> Judged {
-    let in_log = lookup::in_log(gateway, &person.viewer(), card.id()).await;
+    // Verdicts are late when much is to be judged: the log must not be searched as a whole then.
+    let in_log = lookup::in_session(gateway, &person.viewer(), &card.session, card.id()).await;
     let Ok(Some(now)) = in_log else {
         return Judged::Unjudged;
     };

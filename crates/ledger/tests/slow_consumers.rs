@@ -1,5 +1,5 @@
 //! A reader that is too slow loses messages, and the ledger says so.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[allow(dead_code)]
 mod support;

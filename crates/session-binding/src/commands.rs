@@ -267,8 +267,8 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
 }
 
 /// A question that these events let time out although the inbox holds something unjudged that was
-/// stored before its deadline, or may yet come to. Whatever command it is that notices that the time
-/// is up: the answer came first.
+/// stored before its deadline, or may yet take something in that is. Whatever command it is that
+/// notices that the time is up: the answer came first.
 async fn answered_in_time(
     core: &Core,
     key: &Key,

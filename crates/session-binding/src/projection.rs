@@ -69,20 +69,35 @@ struct State {
 
 /// How far the tail has come, for those who wait for it. They go on in the order in which they came,
 /// so that a simulation repeats.
-#[derive(Default)]
 pub(crate) struct Applied {
     seq: AtomicU64,
+    /// The lowest sequence that anybody waits for: a long log that is read wakes nobody before.
+    awaited: AtomicU64,
     moved: Notify,
+}
+
+impl Default for Applied {
+    fn default() -> Self {
+        Self {
+            seq: AtomicU64::new(0),
+            awaited: AtomicU64::new(u64::MAX),
+            moved: Notify::default(),
+        }
+    }
 }
 
 impl Applied {
     pub(crate) fn get(&self) -> u64 {
-        self.seq.load(Ordering::Acquire)
+        self.seq.load(Ordering::SeqCst)
     }
 
     fn set(&self, seq: u64) {
-        self.seq.store(seq, Ordering::Release);
-        self.moved.notify_waiters();
+        // One order for all: either this sees who waits, or they see the new sequence.
+        self.seq.store(seq, Ordering::SeqCst);
+        if seq >= self.awaited.load(Ordering::SeqCst) {
+            self.awaited.store(u64::MAX, Ordering::SeqCst);
+            self.moved.notify_waiters();
+        }
     }
 
     /// Waits until the tail has come to `seq`.
@@ -90,8 +105,10 @@ impl Applied {
         loop {
             let moved = self.moved.notified();
             tokio::pin!(moved);
-            // From here on a move is noticed.
+            // From here on a move is noticed. Everybody who waits is woken then, and says again what
+            // they wait for.
             moved.as_mut().enable();
+            self.awaited.fetch_min(seq, Ordering::SeqCst);
             if self.get() >= seq {
                 return;
             }

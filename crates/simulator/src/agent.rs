@@ -41,7 +41,7 @@ pub(crate) async fn live(
         tokio::time::sleep(random.millis(0, 4_000)).await;
         let question = format!("{name} {round}?");
         let mut arguments = json!({ "question": question, "choices": ["a", "b"] });
-        if random.percent(80)
+        if random.percent(60)
             && let Some(object) = arguments.as_object_mut()
         {
             let seconds = random.millis(1_000, 12_000).as_secs_f64();

@@ -62,6 +62,8 @@ pub(crate) struct Line {
     pub deadly_percent: u32,
     /// In how many of a thousand operations it dies before or after any of them.
     pub deadly_permille: u32,
+    /// In how many of a thousand messages a stream of the bus ends instead.
+    pub fragile_permille: u32,
     /// How wrong its knowledge of the bus's clock is.
     pub error_ms: i64,
     /// How late a message of the tail may be.
@@ -171,6 +173,10 @@ fn relay<T: Send + 'static>(
                 message = from.recv() => message,
             };
             let Some(message) = message else { return };
+            // Whoever reads it opens another one, and misses nothing by that.
+            if line.random(|r| r.permille(line.fragile_permille)) {
+                return;
+            }
             let delay = delay(&line);
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
@@ -241,9 +247,9 @@ impl Ledger for Faulty<dyn Ledger> {
         self.0.whole(self.1.find_requested(tenant, id)).await
     }
 
-    /// As on a real bus: nothing is known before the bus was asked.
+    /// As on a real bus: nothing is known before the bus was asked, and asking is what makes it known.
     fn clock_offset_ms(&self) -> i64 {
-        if self.0.told.load(Ordering::Relaxed) {
+        if self.0.told.swap(true, Ordering::Relaxed) {
             self.0.error_ms - self.0.skew_ms
         } else {
             0

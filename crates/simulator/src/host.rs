@@ -26,7 +26,9 @@ pub(crate) async fn live(world: Arc<World>, mut random: Random) {
         let life = if held {
             Life::LeaseMs(LEASE.0)
         } else {
-            Life::ForMs(random.between(1_000, 25_000))
+            // A long one outlives guests who vanish.
+            let longest = if random.percent(30) { 600_000 } else { 25_000 };
+            Life::ForMs(random.between(1_000, longest))
         };
         let Some(context) = begin(&client, turn, life).await else {
             continue;

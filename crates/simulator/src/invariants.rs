@@ -23,6 +23,10 @@ const HEARD_WITHIN_MS: i64 = 60_000;
 /// milliseconds.
 const GONE_SLACK_MS: i64 = 100;
 
+/// How long a question may go on waiting that is answered, once nothing is broken any more, in
+/// milliseconds: messages come again after three seconds at most, and each try takes six at most.
+const SETTLED_WITHIN_MS: i64 = 30_000;
+
 /// Signs of life that are no more than this apart may be lost together: a silence of one and a half
 /// heartbeats goes unnoticed.
 const APART: Millis = Millis(LEASE.0 / 2);
@@ -93,6 +97,9 @@ pub fn check(history: &History<'_>) -> Vec<String> {
     broken.extend(check_history_is_shown(history));
     broken.extend(check_results(history));
     broken.extend(check_timeouts(history));
+    broken.extend(check_holds(history));
+    broken.extend(check_refusals(history));
+    broken.extend(check_answers_count(history));
     broken.extend(check_unasked(history));
     broken.extend(check_outcomes_are_heard(history));
     broken.extend(check_the_gone_are_gone(history));
@@ -205,6 +212,75 @@ pub fn check_timeouts(history: &History<'_>) -> Vec<String> {
             broken.push(format!(
                 "{} timed out at {at} although {:?} was stored at {}, before {deadline}",
                 before.id, arrived.message.body, arrived.stored_at
+            ));
+        }
+    }
+    broken
+}
+
+/// Only what the inbox stored in time stops a countdown.
+pub fn check_holds(history: &History<'_>) -> Vec<String> {
+    let mut broken = Vec::new();
+    let held = history.events().filter_map(|(at, _, event)| match event {
+        Event::Held { clarify_id, .. } => Some((at, history.of(*clarify_id)?)),
+        _ => None,
+    });
+    for (at, question) in held {
+        let deadline = question.clock.expires_at(false);
+        let in_time = history.arrivals.iter().any(|arrived| {
+            arrived.clarify_id == question.id
+                && matches!(arrived.message.body, InboxBody::Hold { .. })
+                && arrived.stored_at <= deadline
+        });
+        if !in_time {
+            broken.push(format!(
+                "{} was held at {at} by nothing that came before {deadline}",
+                question.id
+            ));
+        }
+    }
+    broken
+}
+
+/// What was refused does not fit its question; nothing else is a reason.
+pub fn check_refusals(history: &History<'_>) -> Vec<String> {
+    let mut broken = Vec::new();
+    for arrived in history.arrivals {
+        let InboxBody::Respond(response) = &arrived.message.body else {
+            continue;
+        };
+        let fits = history
+            .of(arrived.clarify_id)
+            .is_some_and(|question| response.resolve(&question.questions).is_ok());
+        if fits && is_refused(history, response) {
+            broken.push(format!("{response:?} was refused although it fits"));
+        }
+    }
+    broken
+}
+
+/// A question that was answered in time does not go on waiting: soon after nothing stands in the way
+/// any more it is settled.
+pub fn check_answers_count(history: &History<'_>) -> Vec<String> {
+    let calm = history
+        .records
+        .calm_since
+        .map_or(i64::MAX, Timestamp::unix_millis);
+    let mut broken = Vec::new();
+    for End { at, before, .. } in history.ends() {
+        let in_time = history.arrivals.iter().find(|arrived| {
+            let answers = match &arrived.message.body {
+                InboxBody::Respond(response) => !is_refused(history, response),
+                InboxBody::Hold { .. } => false,
+            };
+            arrived.clarify_id == before.id && arrived.stored_at <= before.expires_at() && answers
+        });
+        let Some(arrived) = in_time else { continue };
+        let settled_by = arrived.stored_at.unix_millis().max(calm) + SETTLED_WITHIN_MS;
+        if at.unix_millis() > settled_by {
+            broken.push(format!(
+                "{} was answered at {} and waited until {at}",
+                before.id, arrived.stored_at
             ));
         }
     }

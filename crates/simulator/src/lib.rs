@@ -8,7 +8,9 @@
 //! has to keep every promise of [`invariants`].
 
 mod agent;
+mod endings;
 mod faulty;
+mod hindsight;
 mod host;
 pub mod invariants;
 mod network;

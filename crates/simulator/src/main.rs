@@ -1,10 +1,14 @@
 //! Runs seeds: `--seed N` repeats one, `--seeds A..B` runs many and stops at nothing.
 
-use askbus_simulator::run;
+use askbus_simulator::{Report, run};
 use clap::Parser;
 use std::ops::Range;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// A seed that takes longer goes round in circles while time stands still.
+const LONGEST: Duration = Duration::from_mins(5);
 
 /// A whole bus on time that is made up, driven by a seed.
 #[derive(Parser)]
@@ -24,6 +28,26 @@ fn range(text: &str) -> Result<Range<u64>, String> {
     Ok(end(ends.0)?..end(ends.1)?)
 }
 
+/// Runs a seed while somebody watches who ends everything when it does not come to an end.
+fn run_watched(seed: u64) -> Report {
+    let (done, waiting) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if waiting.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
+            println!("seed {seed} does not end: {}", reproduction(seed));
+            std::process::exit(1);
+        }
+    });
+    let report = run(seed);
+    drop(done);
+    // It ends when nobody can be waited for any more.
+    let _ = watch.join();
+    report
+}
+
+fn reproduction(seed: u64) -> String {
+    format!("cargo run -p askbus-simulator -- --seed {seed}")
+}
+
 fn main() -> ExitCode {
     let args = Args::parse();
     tracing_subscriber::fmt()
@@ -37,7 +61,7 @@ fn main() -> ExitCode {
     let begun = Instant::now();
     let (mut failed, mut commits, mut asked, mut sent) = (0_u64, 0, 0, 0);
     for seed in seeds.clone() {
-        let report = run(seed);
+        let report = run_watched(seed);
         commits += report.commits;
         asked += report.asked;
         sent += report.sent;
@@ -48,7 +72,7 @@ fn main() -> ExitCode {
         }
         if !report.broken.is_empty() {
             failed += 1;
-            println!("seed {seed}: cargo run -p askbus-simulator -- --seed {seed}");
+            println!("seed {seed}: {}", reproduction(seed));
             for broken in report.broken {
                 println!("  {broken}");
             }

@@ -33,13 +33,11 @@ impl Socket {
         let request =
             ClientRequestBuilder::new(uri).with_header("Authorization", format!("Bearer {token}"));
         let opening = tokio_tungstenite::client_async(request, stream);
-        match tokio::time::timeout(OPENS_WITHIN, opening).await {
-            Ok(opened) => opened.ok().map(|(socket, _)| Self(socket)),
-            Err(_) => {
-                world.broken("a gateway neither opens a socket nor refuses it");
-                None
-            }
-        }
+        let Ok(opened) = tokio::time::timeout(OPENS_WITHIN, opening).await else {
+            world.broken("a gateway neither opens a socket nor refuses it");
+            return None;
+        };
+        opened.ok().map(|(socket, _)| Self(socket))
     }
 
     /// The next object; none when the connection is over.

@@ -37,6 +37,7 @@ pub(crate) struct Nature {
     pub skew_ms: i64,
     pub deadly_percent: u32,
     pub deadly_permille: u32,
+    pub fragile_permille: u32,
     pub error_ms: i64,
     pub slow_tail: Duration,
     /// Whether anything is done to it at all.
@@ -144,6 +145,7 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
         skew_ms: nature.skew_ms,
         deadly_percent: if troubled { nature.deadly_percent } else { 0 },
         deadly_permille: if troubled { nature.deadly_permille } else { 0 },
+        fragile_permille: nature.fragile_permille,
         error_ms: nature.error_ms,
         slow_tail: nature.slow_tail,
         random: Mutex::new(random.fork()),

@@ -49,6 +49,22 @@ parts!(
     part_7 = 7
 );
 
+/// A seed that broke a promise once, and which. What it leads to changes with the simulator; it costs
+/// little to look again.
+macro_rules! regressions {
+    ($($name:ident = $seed:literal),*) => {$(
+        #[test]
+        fn $name() {
+            assert_eq!(run($seed).broken, Vec::<String>::new());
+        }
+    )*};
+}
+
+regressions!(
+    an_answer_whose_question_cannot_be_looked_up_is_named_in_the_reply = 1_749,
+    two_signs_of_life_are_lost_in_one_short_silence = 10_001_624
+);
+
 #[test]
 fn a_seed_is_a_run() {
     for seed in [1, 2, 3] {

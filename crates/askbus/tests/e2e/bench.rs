@@ -136,6 +136,9 @@ async fn what_cannot_be_measured_is_said_before_anything_starts() -> Result<()> 
     let unknown = bench(&["bench", "--ledger", "mars"]).await?;
     assert_eq!(unknown.code, 64, "{unknown:?}");
     assert!(unknown.stderr.contains("embedded, nats"), "{unknown:?}");
+    let unknown = bench(&["bench", "--figure", "height"]).await?;
+    assert_eq!(unknown.code, 64, "{unknown:?}");
+    assert!(unknown.stderr.contains("submit, throughput"), "{unknown:?}");
     let no_server = bench(&["bench", "--quick", "--ledger", "nats"]).await?;
     assert_eq!(no_server.code, 64, "{no_server:?}");
     assert!(no_server.stderr.contains("--nats-server"), "{no_server:?}");

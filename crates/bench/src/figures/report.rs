@@ -32,15 +32,15 @@ pub struct OnLedger {
     /// Which.
     pub ledger: Place,
     /// From submitting to the agent's result.
-    pub submit_to_result: Submits,
+    pub submit_to_result: Option<Submits>,
     /// Many at once.
-    pub throughput: Throughput,
+    pub throughput: Option<Throughput>,
     /// Sessions left alone for long.
-    pub cold_session: ColdSessions,
+    pub cold_session: Option<ColdSessions>,
     /// Many waiting.
-    pub waiting: WaitingFigures,
+    pub waiting: Option<WaitingFigures>,
     /// A long log.
-    pub replay: Replay,
+    pub replay: Option<Replay>,
 }
 
 /// The name of a figure and what it came to.
@@ -121,98 +121,109 @@ fn memory(processes: &[Resident]) -> String {
 }
 
 impl OnLedger {
+    /// Not measured yet.
+    pub(crate) const fn nothing(ledger: Place) -> Self {
+        Self {
+            ledger,
+            submit_to_result: None,
+            throughput: None,
+            cold_session: None,
+            waiting: None,
+            replay: None,
+        }
+    }
+
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        let mut row = |name: String, value: String| rows.push((name, value));
-        let submit = &self.submit_to_result;
-        row(
-            "person submits (live) → agent has the result".into(),
-            submit.live.to_string(),
-        );
-        row(
-            "person submits (request) → agent has the result".into(),
-            submit.request.to_string(),
-        );
-        let t = &self.throughput;
-        row(
-            "asked and answered a second".into(),
-            format!(
-                "{:.0} ({} questions, {} at once, lost {}, repeated {})",
-                t.per_second, t.questions, t.at_once, t.lost, t.repeated
-            ),
-        );
-        row(
-            "  processor time of one".into(),
-            format!(
-                "{:.0} µs in services, {:.0} µs in this program",
-                t.services_cpu_us, t.own_cpu_us
-            ),
-        );
-        let cold = &self.cold_session;
-        row(
-            format!(
-                "answer to a session left alone for {} messages",
-                cold.messages_between
-            ),
-            cold.cold.to_string(),
-        );
-        row(
-            "  the next one in the same session".into(),
-            cold.warm.to_string(),
-        );
-        let none = &self.waiting.none;
-        row(
-            "nothing waits: one more is shown".into(),
-            none.shown.to_string(),
-        );
-        row(
-            "nothing waits: one more is answered".into(),
-            none.answered.to_string(),
-        );
-        for w in &self.waiting.waiting {
-            let n = w.questions;
-            row(
-                format!("{n} wait: one more is shown"),
-                w.one_more_shown.to_string(),
-            );
-            row(
-                format!("{n} wait: one more is answered"),
-                w.one_more_answered.to_string(),
-            );
-            row(
-                format!("{n} wait: memory for each"),
-                format!("{} KiB", short(w.bytes_per_question / 1024.0)),
-            );
-            row(format!("{n} wait: memory"), memory(&w.processes));
-            row(
-                format!("{n} wait: a panel opens"),
-                format!("{} ms", short(w.panel_opens_ms)),
-            );
-            row(
-                format!("{n} wait: asked a second"),
-                format!("{:.0}", w.asked_per_second),
-            );
-        }
-        let d = &self.waiting.drained;
-        row(
-            format!("{} answered by requests, a second", d.questions),
-            format!(
-                "{:.0} (lost {}, repeated {})",
-                d.answered_per_second, d.lost, d.repeated
-            ),
-        );
-        let r = &self.replay;
-        for ready in &r.ready_ms {
-            row(
-                format!("log of {}: {} is ready", r.events, ready.service),
-                format!("{} ms", short(ready.ms)),
-            );
-        }
-        row(format!("log of {}: memory", r.events), memory(&r.processes));
-        row(
-            format!("log of {}: written a second", r.events),
-            format!("{:.0}", r.written_per_second),
-        );
+        rows.extend(self.submit_to_result.iter().flat_map(submits));
+        rows.extend(self.throughput.iter().flat_map(throughput));
+        rows.extend(self.cold_session.iter().flat_map(cold_sessions));
+        rows.extend(self.waiting.iter().flat_map(waiting));
+        rows.extend(self.replay.iter().flat_map(replay));
         rows
     }
+}
+
+fn row(name: impl Into<String>, value: impl fmt::Display) -> Row {
+    (name.into(), value.to_string())
+}
+
+fn submits(s: &Submits) -> [Row; 2] {
+    [
+        row("person submits (live) → agent has the result", s.live),
+        row("person submits (request) → agent has the result", s.request),
+    ]
+}
+
+fn throughput(t: &Throughput) -> [Row; 2] {
+    let rate = format!(
+        "{:.0} ({} questions, {} at once, lost {}, repeated {})",
+        t.per_second, t.questions, t.at_once, t.lost, t.repeated
+    );
+    let cpu = format!(
+        "{:.0} µs in services, {:.0} µs in this program",
+        t.services_cpu_us, t.own_cpu_us
+    );
+    [
+        row("asked and answered a second", rate),
+        row("  processor time of one", cpu),
+    ]
+}
+
+fn cold_sessions(c: &ColdSessions) -> [Row; 2] {
+    let alone = format!("left alone for {} messages", c.messages_between);
+    [
+        row(format!("answer to a session {alone}"), c.cold),
+        row("  the next one in the same session", c.warm),
+    ]
+}
+
+fn waiting(figures: &WaitingFigures) -> Vec<Row> {
+    let mut rows = vec![
+        row("nothing waits: one more is shown", figures.none.shown),
+        row("nothing waits: one more is answered", figures.none.answered),
+    ];
+    for w in &figures.waiting {
+        let n = w.questions;
+        let each = short(w.bytes_per_question / 1024.0);
+        let opens = short(w.panel_opens_ms);
+        rows.extend([
+            row(format!("{n} wait: one more is shown"), w.one_more_shown),
+            row(
+                format!("{n} wait: one more is answered"),
+                w.one_more_answered,
+            ),
+            row(format!("{n} wait: memory for each"), format!("{each} KiB")),
+            row(format!("{n} wait: memory"), memory(&w.processes)),
+            row(format!("{n} wait: a panel opens"), format!("{opens} ms")),
+            row(format!("{n} wait: asked a second"), w.asked_per_second),
+        ]);
+    }
+    let d = &figures.drained;
+    rows.push(row(
+        format!("{} answered by requests, a second", d.questions),
+        format!(
+            "{} (lost {}, repeated {})",
+            d.answered_per_second, d.lost, d.repeated
+        ),
+    ));
+    rows
+}
+
+fn replay(r: &Replay) -> Vec<Row> {
+    let log = format!("log of {}", r.events);
+    let ready = |ready: &super::replay::Ready| {
+        let ms = short(ready.ms);
+        row(
+            format!("{log}: {} is ready", ready.service),
+            format!("{ms} ms"),
+        )
+    };
+    let mut rows: Vec<Row> = r.ready_ms.iter().map(ready).collect();
+    rows.push(row(format!("{log}: memory"), memory(&r.processes)));
+    rows.push(row(
+        format!("{log}: written a second"),
+        r.written_per_second,
+    ));
+    rows
 }

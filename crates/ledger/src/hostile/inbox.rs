@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -217,6 +218,16 @@ impl Ack for Settle {
 
     async fn term(&self) -> Result<(), LedgerError> {
         self.ack().await
+    }
+
+    async fn retry(&self, pause: Duration) -> Result<(), LedgerError> {
+        if !self.shared.strikes(self.shared.faults.lost_settle) {
+            if let Some(message) = lock(&self.shared.inbox).unjudged.get_mut(&self.seq) {
+                message.due = Some(Instant::now() + pause);
+            }
+            self.shared.arrived.notify_waiters();
+        }
+        Ok(())
     }
 }
 

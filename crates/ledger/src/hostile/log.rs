@@ -7,8 +7,11 @@ use askbus_wire::codec::{self, Decoded};
 use async_trait::async_trait;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
+/// How late a late write may be, in milliseconds.
+const LATEST_MS: u64 = 2_000;
 /// Messages between a tail and its reader.
 const CAPACITY: usize = 64;
 
@@ -34,6 +37,23 @@ impl Log {
 pub(super) struct HostileLedger(pub Arc<Shared>);
 
 impl HostileLedger {
+    /// Writes what is still on its way, when it arrives, if the guard lets it.
+    fn write_later(&self, commit: Commit, expected: u64, payload: Vec<u8>, trace: Option<String>) {
+        let late = lock(&self.0.random).below(LATEST_MS);
+        let this = Self(Arc::clone(&self.0));
+        self.0.tasks.spawn(async move {
+            let arrives = tokio::time::sleep(Duration::from_millis(late));
+            tokio::select! {
+                biased;
+                () = this.0.stop.cancelled() => return,
+                () = arrives => {}
+            }
+            let decoded = codec::decode_commit(&payload);
+            // Nobody waits for what becomes of it.
+            drop(this.write(&commit, expected, decoded, trace.as_deref()));
+        });
+    }
+
     fn write(
         &self,
         commit: &Commit,
@@ -85,6 +105,10 @@ impl Ledger for HostileLedger {
         self.0.maybe_unavailable(faults.unavailable)?;
         if self.0.strikes(faults.phantom_conflict) {
             return Err(AppendError::Conflict);
+        }
+        if self.0.strikes(faults.late_write) {
+            self.write_later(commit.clone(), expected, payload, trace.map(str::to_owned));
+            return Err(AppendError::Uncertain("the connection broke".into()));
         }
         if self.0.strikes(faults.lost_write) {
             return Err(AppendError::Uncertain("the connection broke".into()));

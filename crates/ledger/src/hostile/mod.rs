@@ -29,6 +29,8 @@ pub struct Faults {
     pub lost_ack: u8,
     /// Neither the write nor its acknowledgement happens.
     pub lost_write: u8,
+    /// A write is reported as lost and happens all the same, up to two seconds later.
+    pub late_write: u8,
     /// The bus cannot be reached.
     pub unavailable: u8,
     /// A conflict is reported although no rival wrote: it was on its way and came to nothing.
@@ -58,6 +60,7 @@ impl Faults {
     pub const NONE: Self = Self {
         lost_ack: 0,
         lost_write: 0,
+        late_write: 0,
         unavailable: 0,
         phantom_conflict: 0,
         own_conflict: 0,
@@ -73,11 +76,13 @@ impl Faults {
 }
 
 impl Default for Faults {
-    /// A bad day: each fault in five to twenty percent of the cases, delays up to five milliseconds.
+    /// A bad day: faults in five to twenty percent of the cases each, delays up to five milliseconds;
+    /// no write happens later than it was reported.
     fn default() -> Self {
         Self {
             lost_ack: 15,
             lost_write: 5,
+            late_write: 0,
             unavailable: 5,
             phantom_conflict: 10,
             own_conflict: 50,

@@ -9,7 +9,7 @@ use askbus_domain::{
 use askbus_ledger::embedded::{self, EmbeddedHandle};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};
 use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
-use askbus_ledger::{Bus, Submission, Submitted};
+use askbus_ledger::{Bus, Submission, Submitted, until_reachable};
 use askbus_session_binding::{Clock, Handle, Listen, Options, start};
 use askbus_testkit::NatsServer;
 use askbus_wire::client::Target;
@@ -353,7 +353,11 @@ impl World {
 
     pub async fn events_of(&self, tenant_name: &str, session_name: &str) -> Vec<Event> {
         let (tenant, session) = (tenant(tenant_name), session(session_name));
-        let read = self.bus.ledger.read_session(&tenant, &session, 1);
+        // A test that had the server restarted may be ahead of its own connection.
+        let read = async {
+            until_reachable(&*self.bus.ledger).await.unwrap();
+            self.bus.ledger.read_session(&tenant, &session, 1).await
+        };
         let stored = within("the log is read", read).await.unwrap();
         stored
             .iter()

@@ -170,7 +170,7 @@ fn text(number: u64) -> String {
 
 /// The option that answers a question, and its label.
 fn wanted(number: u64) -> (&'static str, &'static str) {
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         ("o1", "yes")
     } else {
         ("o2", "no")
