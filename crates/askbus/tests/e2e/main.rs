@@ -23,3 +23,4 @@ mod studio_http;
 mod support;
 mod team;
 mod tenants;
+mod vocabulary;
