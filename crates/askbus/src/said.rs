@@ -74,10 +74,13 @@ impl Said {
     }
 }
 
+/// What makes a piece of its text.
+type Make = fn(String) -> Piece;
+
 impl FromArgMatches for Said {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut pieces: Vec<(usize, Piece)> = Vec::new();
-        let texts: [(&str, fn(String) -> Piece); 3] = [
+        let texts: [(&str, Make); 3] = [
             ("question", Piece::Question),
             ("choose", Piece::Choose),
             ("text", Piece::Text),
