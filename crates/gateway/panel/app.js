@@ -4,7 +4,7 @@ import { ServerClock } from './clock.js';
 import { Connection } from './connection.js';
 import { Delivery, judgeRefusal } from './delivery.js';
 import { byId, steady, uuid } from './dom.js';
-import { Drafts, readContent } from './drafts.js';
+import { Drafts, readContent, says } from './drafts.js';
 import { currentLanguage, label, onLanguage, startLanguage, switchLanguage, t } from './i18n.js';
 import { ListView } from './list.js';
 import { readOutcome, settledSentence } from './outcome.js';
@@ -61,7 +61,7 @@ const actions = {
     const { session_id, clarify_id } = entry.request;
     const submission = {
       session_id, clarify_id, answer_id: uuid(), action,
-      answers: content.answers.filter((a) => a.option_ids.length > 0 || a.text !== null),
+      answers: content.answers.filter(says),
       text: content.text.trim() === '' ? null : content.text,
     };
     outbox.put(entry.request, submission);

@@ -75,8 +75,9 @@ export class CardView {
     this.#clock = new ClockView(entry, () => actions.me(), () => this.#hold());
     this.#questions = questions.map((q, i) => new QuestionView(q, i + 1, total, () => this.#edited()));
 
+    const to = addressee(entry.request);
     this.element = el('article', { class: 'card', 'data-clarify-id': clarify_id, tabindex: '-1' },
-      el('div', { class: 'card-head' }, this.#clock.asked, total > 1 ? this.#progress : null, this.#clock.element),
+      el('div', { class: 'card-head' }, this.#clock.asked, total > 1 ? this.#progress : null, this.#clock.element), to,
       ...this.#questions.map((q) => q.element),
       this.#writing, this.#other, this.#askBack, this.#partial, this.#footer,
       el('div', { class: 'status-row' }, this.#status, this.#takeBack, this.#close), this.#result);
@@ -159,6 +160,11 @@ export class CardView {
       .some((text) => !said.includes(JSON.stringify(text).slice(1, -1)));
   }
 
+  /** Whether the question is meant for this person too. */
+  get #mayAnswer() {
+    return this.#entry.request.may_answer !== false;
+  }
+
   /** @param {number} now The server's time. */
   tick(now) {
     this.#clock.tick(now);
@@ -170,10 +176,11 @@ export class CardView {
     const waiting = state === 'waiting';
     const hadFocus = this.element.contains(document.activeElement) && document.activeElement !== this.element;
     this.element.dataset.state = state;
-    for (const view of this.#questions) view.lock(!waiting);
-    this.#askText.readOnly = !waiting;
+    const open = waiting && this.#mayAnswer;
+    for (const view of this.#questions) view.lock(!open);
+    this.#askText.readOnly = !open;
     const over = state === 'settled' || state === 'late';
-    this.#footer.hidden = !waiting;
+    this.#footer.hidden = !open;
     if (!waiting) this.#other.hidden = this.#writing.hidden = this.#partial.hidden = true;
     if (over || !waiting) this.#askBack.hidden = over || this.#askText.value.trim() === '';
     this.#takeBack.hidden = !(state === 'sending' && !this.#entry.transmitted && !this.#actions.online());
@@ -288,14 +295,14 @@ export class CardView {
 
   /** A real action of the person: the clock stops, once. */
   #act() {
-    if (this.#entry.state !== 'waiting') return;
+    if (this.#entry.state !== 'waiting' || !this.#mayAnswer) return;
     this.touched = true;
     this.#hold();
   }
 
   #hold() {
     const { deadline, held } = this.#entry.request;
-    if (deadline !== null && !held && this.#entry.state === 'waiting') this.#actions.hold(this.#entry);
+    if (deadline !== null && !held && this.#mayAnswer && this.#entry.state === 'waiting') this.#actions.hold(this.#entry);
   }
 
   #edited() {
@@ -306,25 +313,42 @@ export class CardView {
 
   /** @param {Action} action */
   #send(action) {
-    if (this.#entry.state !== 'waiting') return;
+    if (this.#entry.state !== 'waiting' || !this.#mayAnswer) return;
     if (action === 'answer' && this.#submit.disabled) return;
     if (action === 'ask_back' && this.#askSend.disabled) return;
-    // Everything filled in goes along with every action: nothing a person wrote is left behind.
-    this.#actions.submit(this.#entry, action, this.content());
+    // Everything filled in goes along with every action: nothing a person wrote is left behind. Only
+    // a question that is declined is sent without what stood in it.
+    const { answers, text } = this.content();
+    const sent = answers.map((a) => (a.dismissed ? { ...a, option_ids: [], text: null, note: null } : a));
+    this.#actions.submit(this.#entry, action, { answers: sent, text });
   }
 
   #refresh() {
     const total = this.#questions.length;
     const done = this.#questions.filter((q) => q.answered).length;
+    const open = total - done - this.#questions.filter((q) => q.declined).length;
+    const outOfBounds = this.#questions.some((q) => q.outOfBounds);
     const tooLong = this.#questions.some((q) => q.tooLong);
     const ask = this.#askText.value;
     if (total > 1) label(this.#progress, 'card.progress', { done, total });
-    this.#submit.disabled = done === 0 || tooLong;
+    this.#submit.disabled = done === 0 || tooLong || outOfBounds;
     this.#askLong.hidden = !isTooLong(ask);
     this.#askSend.hidden = this.#entry.state !== 'waiting';
     this.#askSend.disabled = ask.trim() === '' || isTooLong(ask) || tooLong;
-    this.#partial.hidden = this.#entry.state !== 'waiting' || done === 0 || done === total;
+    this.#partial.hidden = this.#entry.state !== 'waiting' || done === 0 || open === 0;
   }
+}
+
+/** Whom a question is meant for; none when it is for everybody. @param {import('./types.js').Request} request */
+function addressee(request) {
+  const { person, group } = request.to ?? {};
+  if (!person && !group) return null;
+  const line = el('p', { class: 'hint addressee' });
+  const mine = request.may_answer !== false;
+  const key = person ? 'card.for_person' : 'card.for_group';
+  const name = { name: person ?? group ?? '' };
+  sentence(line, () => (mine ? t(key, name) : `${t(key, name)} ${t('card.not_yours')}`));
+  return line;
 }
 
 /** Words put together by a function, again for every language. @param {HTMLElement} node @param {() => string} make */

@@ -59,7 +59,8 @@ export class ClockView {
     this.element.dataset.phase = phase;
     this.element.dataset.held = String(request.held);
     this.element.dataset.urgent = String(phase === 'countdown' && left <= URGENT_MS);
-    this.#hold.hidden = request.deadline === null || request.held || phase === 'expired' || state !== 'waiting';
+    this.#hold.hidden = request.deadline === null || request.held || phase === 'expired' || state !== 'waiting'
+      || request.may_answer === false;
     this.#text.removeAttribute('title');
     if (phase === 'countdown') {
       label(this.#text, 'clock.left', { time });

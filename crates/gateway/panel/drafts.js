@@ -15,11 +15,21 @@ const PACE_MS = 1000;
 const KEEP_MS = 28 * 24 * 3_600_000;
 
 /**
+ * Whether an answer says anything: a choice, words, a note, or that the question is declined.
+ * @param {import('./types.js').AnswerEntry} answer
+ */
+export function says(answer) {
+  const { option_ids, text, note, dismissed } = answer;
+  return option_ids.length > 0 || (text ?? '') !== '' || (note ?? '') !== '' || dismissed === true;
+}
+
+/**
  * Whether somebody typed anything into this draft.
  * @param {DraftContent} content
  */
 export function hasText(content) {
-  return content.text.trim() !== '' || content.answers.some((a) => (a.text ?? '').trim() !== '');
+  const filled = (/** @type {string|null} */ text) => (text ?? '').trim() !== '';
+  return filled(content.text) || content.answers.some((a) => filled(a.text) || filled(a.note));
 }
 
 /**
@@ -27,7 +37,7 @@ export function hasText(content) {
  * @param {DraftContent} content
  */
 export function isBlank(content) {
-  return !hasText(content) && content.answers.every((a) => a.option_ids.length === 0);
+  return !hasText(content) && content.answers.every((a) => a.option_ids.length === 0 && !a.dismissed);
 }
 
 /**
@@ -41,8 +51,9 @@ export function sameContent(one, other) {
 
 /** @param {DraftContent} content */
 function fingerprint(content) {
-  const filled = content.answers.filter((a) => a.option_ids.length > 0 || (a.text ?? '') !== '');
-  const parts = filled.map((a) => [a.question_id, [...a.option_ids].sort(), a.text ?? '']);
+  const parts = content.answers
+    .filter(says)
+    .map((a) => [a.question_id, [...a.option_ids].sort(), a.text ?? '', a.note ?? '', a.dismissed === true]);
   return JSON.stringify([content.text, parts.sort()]);
 }
 
@@ -64,6 +75,7 @@ export function readContent(value) {
         option_ids: Array.isArray(a.option_ids) ? a.option_ids.filter((/** @type {unknown} */ o) => typeof o === 'string') : [],
         text: typeof a.text === 'string' ? a.text : null,
         note: typeof a.note === 'string' ? a.note : null,
+        ...(a.dismissed === true ? { dismissed: true } : {}),
       })),
   };
 }

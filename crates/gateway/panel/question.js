@@ -9,6 +9,9 @@ import { label } from './i18n.js';
 /** The longest answer the service takes, in characters. */
 export const MAX_ANSWER_CHARS = 20_000;
 
+/** A header is shown this long, in characters. */
+const SHOWN_HEADER_CHARS = 12;
+
 /**
  * Whether a text is longer than the service takes; counts characters, not UTF-16 units.
  * @param {string} text
@@ -28,6 +31,12 @@ export class QuestionView {
   #tooLong;
   #question;
   #locked = false;
+  #declined = false;
+  #hint = el('p', { class: 'hint several', hidden: true });
+  /** A note that came with a draft from elsewhere; it stays with the answer. @type {string|null} */
+  #note = null;
+  #noteShown = el('p', { class: 'hint note', hidden: true });
+  #decline = el('button', { type: 'button', class: 'link decline', 'data-action': 'decline' });
 
   /**
    * @param {Question} question
@@ -37,8 +46,6 @@ export class QuestionView {
    */
   constructor(question, number, total, edited) {
     this.#question = question;
-    const several = question.options.length > 0 && question.multi_select;
-
     const legend = el('legend');
     const tags = el('span', { class: 'tags' });
     if (total > 1) {
@@ -46,7 +53,8 @@ export class QuestionView {
       label(count, 'card.number', { number, total });
       tags.append(count);
     }
-    if (question.header) tags.append(words('span', 'header-tag', question.header));
+    const header = [...(question.header ?? '')].slice(0, SHOWN_HEADER_CHARS).join('').trimEnd();
+    if (header) tags.append(words('span', 'header-tag', header));
     if (tags.childElementCount > 0) legend.append(tags);
     const asked = words('span', 'question-text', question.question);
     legend.append(asked);
@@ -60,8 +68,8 @@ export class QuestionView {
       edited();
     });
 
-    const hint = several ? el('p', { class: 'hint several' }) : null;
-    if (hint) label(hint, 'card.several');
+    this.#labelHint();
+    const explanation = question.explanation ? words('p', 'explanation', question.explanation) : null;
 
     const options = el('div', { class: 'options', hidden: question.options.length === 0 });
     const group = freshId('choice');
@@ -77,12 +85,35 @@ export class QuestionView {
     this.#tooLong = el('p', { class: 'warning', id: `${textId}-long`, hidden: true });
     label(this.#tooLong, 'card.too_long');
 
-    const area = el('div', { class: 'answer-area' }, hint, options, this.#clear, caption, this.#text, this.#tooLong);
+    this.#decline.hidden = total < 2;
+    this.#decline.addEventListener('click', () => {
+      this.#declined = !this.#declined;
+      this.#refresh();
+      edited();
+    });
+
+    const area = el('div', { class: 'answer-area' }, this.#hint, options, this.#clear, caption, this.#text,
+      this.#tooLong, this.#noteShown);
     area.addEventListener('input', () => {
       this.#refresh();
       edited();
     });
-    this.element = el('fieldset', { class: 'question' }, legend, foldable(asked, 12), area);
+    this.element = el('fieldset', { class: 'question' }, legend, foldable(asked, 12),
+      explanation, explanation ? foldable(explanation, 6) : null, area, this.#decline);
+    this.#refresh();
+  }
+
+  /** Says how many options may be chosen, where several may. */
+  #labelHint() {
+    const { options, multi_select, select } = this.#question;
+    this.#hint.hidden = options.length === 0 || !multi_select;
+    const min = select?.min ?? 0;
+    const max = select?.max ?? 0;
+    if (min > 0 && min === max) label(this.#hint, 'card.several_exactly', { min });
+    else if (min > 0 && max > 0) label(this.#hint, 'card.several_between', { min, max });
+    else if (min > 0) label(this.#hint, 'card.several_least', { min });
+    else if (max > 0) label(this.#hint, 'card.several_most', { max });
+    else label(this.#hint, 'card.several');
   }
 
   /** @param {import('./types.js').Option} option @param {string} group */
@@ -117,7 +148,7 @@ export class QuestionView {
     return el('div', { class: 'option' }, row, ...folds);
   }
 
-  /** @returns {AnswerEntry} */
+  /** @returns {AnswerEntry} What stands here, also what was filled in before it was declined. */
   value() {
     const chosen = this.#inputs.filter((input) => input.checked);
     const text = this.#text.value;
@@ -125,13 +156,26 @@ export class QuestionView {
       question_id: this.#question.id,
       option_ids: chosen.map((input) => input.dataset.optionId ?? ''),
       text: text.trim() === '' ? null : text,
-      note: null,
+      note: this.#note,
+      ...(this.#declined ? { dismissed: true } : {}),
     };
+  }
+
+  get declined() {
+    return this.#declined;
   }
 
   get answered() {
     const { option_ids, text } = this.value();
-    return option_ids.length > 0 || text !== null;
+    return !this.#declined && (option_ids.length > 0 || text !== null);
+  }
+
+  /** Whether fewer or more options are chosen than may be; an own text alone may stand instead. */
+  get outOfBounds() {
+    const { select } = this.#question;
+    const chosen = this.#inputs.filter((input) => input.checked).length;
+    if (this.#declined || !select || chosen === 0) return false;
+    return chosen < (select.min ?? 0) || chosen > (select.max ?? chosen);
   }
 
   get tooLong() {
@@ -143,20 +187,29 @@ export class QuestionView {
     const chosen = answer?.option_ids ?? [];
     for (const input of this.#inputs) input.checked = chosen.includes(input.dataset.optionId ?? '');
     this.#text.value = answer?.text ?? '';
+    this.#note = answer?.note ?? null;
+    this.#declined = answer?.dismissed === true;
     this.#refresh();
   }
 
   /** @param {boolean} locked */
   lock(locked) {
-    for (const input of this.#inputs) input.disabled = locked;
-    // Read-only, not disabled: its text can still be selected and copied.
-    this.#text.readOnly = locked;
     this.#locked = locked;
     this.#refresh();
   }
 
   #refresh() {
-    this.#clear.hidden = this.#locked || this.#question.multi_select || !this.#inputs.some((input) => input.checked);
+    const locked = this.#locked || this.#declined;
+    for (const input of this.#inputs) input.disabled = locked;
+    // Read-only, not disabled: its text can still be selected and copied.
+    this.#text.readOnly = locked;
+    this.element.dataset.declined = String(this.#declined);
+    this.#decline.disabled = this.#locked;
+    label(this.#decline, this.#declined ? 'card.decline_undo' : 'card.decline');
+    this.#hint.classList.toggle('warning', this.outOfBounds);
+    this.#noteShown.hidden = this.#note === null || this.#note.trim() === '';
+    if (this.#note !== null) label(this.#noteShown, 'card.note', { note: this.#note });
+    this.#clear.hidden = locked || this.#question.multi_select || !this.#inputs.some((input) => input.checked);
     this.#tooLong.hidden = !this.tooLong;
   }
 }

@@ -65,6 +65,9 @@ export function readRequest(message) {
     held: message.held === true,
     held_by: message.held_by ?? null,
     asker: message.asker ?? null,
+    to: message.to ?? null,
+    may_answer: message.may_answer !== false,
+    parent: message.parent ?? null,
   };
 }
 
@@ -82,7 +85,9 @@ function readQuestion(q) {
     id: String(q?.id ?? ''),
     header: typeof q?.header === 'string' ? q.header : '',
     question: String(q?.question ?? ''),
+    explanation: typeof q?.explanation === 'string' ? q.explanation : null,
     multi_select: q?.multi_select === true,
+    select: q?.select ?? null,
     options: options.map((/** @type {any} */ o) => ({
       id: String(o?.id ?? ''),
       label: String(o?.label ?? ''),

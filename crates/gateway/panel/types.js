@@ -5,9 +5,11 @@
  *
  * @typedef {object} Question
  * @property {string} id
- * @property {string} [header] At most twelve characters; may be empty.
+ * @property {string} [header] May be empty; cut where it is shown.
  * @property {string} question
+ * @property {string|null} [explanation] Why it is asked, or what one has to know.
  * @property {boolean} multi_select
+ * @property {{min?: number|null, max?: number|null}|null} [select] How many options may be chosen.
  * @property {Option[]} options
  * @property {string|null} [recommended] Id of the option the agent would take.
  *
@@ -25,6 +27,9 @@
  * @property {boolean} [disconnected] Whether nothing has been heard of the asker lately.
  * @property {boolean} held
  * @property {Actor|null} held_by
+ * @property {{person?: string, group?: string}|null} [to] Whom it is meant for; null is everybody.
+ * @property {boolean} [may_answer] Whether this person may; absent is yes.
+ * @property {{session_id: string, name?: string}|null} [parent] Whose sub-agent asks.
  * @property {Asker|null} asker
  *
  * @typedef {object} AnswerEntry One question's answer as it is sent.
@@ -32,6 +37,7 @@
  * @property {string[]} option_ids
  * @property {string|null} text
  * @property {string|null} note
+ * @property {boolean} [dismissed] Whether the person declines this question.
  *
  * @typedef {object} ResolvedAnswer One question's answer as it comes back.
  * @property {string} question_id
@@ -46,6 +52,7 @@
  * @property {Actor|null} [actor]
  * @property {ResolvedAnswer[]} [answers] What a person agreed to.
  * @property {ResolvedAnswer[]} [partial] What was filled in when it was not an answer.
+ * @property {string[]} [dismissed_questions] Questions declined one by one.
  * @property {string|null} [text]
  * @property {number|string|null} [resolved_at]
  *

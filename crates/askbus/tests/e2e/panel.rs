@@ -1,8 +1,8 @@
 //! The main path: an agent asks over MCP, a person answers in a browser.
 
 use crate::support::{BINARY, asked, id, one_question};
-use anyhow::Result;
-use askbus_testkit::{AskbusUp, Browser, McpPython, McpStdio, within, workspace};
+use anyhow::{Context as _, Result};
+use askbus_testkit::{AskbusUp, Browser, McpPython, McpStdio, Person, within, workspace};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -207,5 +207,95 @@ async fn a_card_says_that_its_agent_is_gone_while_its_lease_lasts() -> Result<()
         .find(".card[data-state=waiting] .gone:not([hidden])")
         .await?;
     assert!(browser.text().await.contains("Agent disconnected"));
+    browser.close().await
+}
+
+/// A link that signs a browser in as this person.
+async fn fresh_link(person: &Person) -> Result<String> {
+    let link = person.post("/api/sign-in-link", &json!({})).await?;
+    let url = link.body["url"].as_str();
+    Ok(url.with_context(|| format!("{link:?}"))?.to_owned())
+}
+
+// contract: A1 E10
+#[tokio::test]
+async fn bounds_hold_one_question_is_declined_and_what_is_for_others_is_locked() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let foreign = json!({"questions": [{"question": "Bob?", "options": ["yes"]}], "to": "bob"});
+    agent.call(1, "ask_user", foreign).await?;
+    let bobs = id(&asked(&person, "Bob?").await?).to_owned();
+    let questions = json!({"questions": [
+        {"question": "Which?", "explanation": "Two at most fit.", "multi_select": true,
+            "options": ["a", "b", "c"], "min_select": 1, "max_select": 2},
+        {"question": "When?"},
+    ]});
+    agent.call(2, "ask_user", questions).await?;
+    let own = id(&asked(&person, "Which?").await?).to_owned();
+
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    let card = |selector: &str| format!("[data-clarify-id='{own}'] {selector}");
+    browser.find(&card(".explanation")).await?;
+    let locked = format!(
+        "const card = document.querySelector(\"[data-clarify-id='{bobs}']\"); \
+         return [card.querySelector('.actions').hidden, card.querySelector('input').disabled, \
+         card.querySelector('.addressee').textContent.includes('bob')]"
+    );
+    assert_eq!(browser.run(&locked).await?, json!([true, true, true]));
+    for option in ["o1", "o2", "o3"] {
+        browser
+            .click(&card(&format!("input[data-option-id={option}]")))
+            .await?;
+    }
+    browser
+        .find(&card("button[data-action=submit]:disabled"))
+        .await?;
+    browser.find(&card(".several.warning")).await?;
+    browser.click(&card("input[data-option-id=o3]")).await?;
+    browser
+        .find(&card("button[data-action=submit]:enabled"))
+        .await?;
+    browser
+        .click(&card("fieldset:nth-of-type(2) button[data-action=decline]"))
+        .await?;
+    browser.click(&card("button[data-action=submit]")).await?;
+    let result = agent.reply(2).await?;
+    let outcome = &result["result"]["structuredContent"];
+    assert_eq!(outcome["reason"], "response", "{result}");
+    let chosen = outcome["answers"][0]["options"].as_array();
+    assert_eq!(chosen.map(Vec::len), Some(2), "{outcome}");
+    assert_eq!(outcome["dismissed_questions"], json!(["q2"]), "{outcome}");
+    browser.close().await
+}
+
+// contract: N3
+#[tokio::test]
+async fn the_note_of_a_draft_from_elsewhere_goes_along() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let asking = one_question("Where?", &["here", "there"]);
+    agent.call(1, "ask_user", asking).await?;
+    let shown = asked(&person, "Where?").await?;
+    let mut elsewhere = person.socket().await?;
+    elsewhere
+        .send(
+            &json!({"event": "clarify.draft", "clarify_id": id(&shown), "tab": "elsewhere",
+            "answers": [{"question_id": "q1", "option_ids": ["o2"], "note": "by noon"}]}),
+        )
+        .await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    browser.find("input[data-option-id=o2]:checked").await?;
+    browser.find(".note:not([hidden])").await?;
+    // The panel saves its own draft of it, and sends it.
+    browser.click("input[data-option-id=o1]").await?;
+    browser.click("button[data-action=submit]").await?;
+    let result = agent.reply(1).await?;
+    let answer = &result["result"]["structuredContent"]["answers"][0];
+    assert_eq!(answer["options"][0]["id"], "o1", "{result}");
+    assert_eq!(answer["note"], "by noon", "{result}");
     browser.close().await
 }
