@@ -185,6 +185,11 @@ fn check_bounds(question: &Question, answer: &QuestionAnswer) -> Result<(), Inva
 }
 
 impl Response {
+    /// Whether this can be an answer to these questions.
+    pub fn fits(&self, questions: &Questions) -> bool {
+        self.resolve(questions).is_ok()
+    }
+
     /// Matches what was sent with the questions. Entries left blank are dropped; the rest stand in
     /// the order of the questions.
     pub(crate) fn resolve(&self, questions: &Questions) -> Result<Chosen, InvalidAnswer> {

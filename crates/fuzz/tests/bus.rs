@@ -166,7 +166,7 @@ fn fuzz_traces() {
             let text = String::from_utf8_lossy(bytes);
             for trace in [
                 Trace::continuing(Some(&text)).as_str().to_owned(),
-                Trace::begin().of_answer(Some(&text)),
+                Trace::begin().of_answer(Some(&text)).to_owned(),
             ] {
                 let hex = |part: &str, digits: usize| {
                     part.len() == digits

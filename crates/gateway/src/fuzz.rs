@@ -44,7 +44,9 @@ fn asked(arguments: &Value) -> (Session, Card) {
     let mut session = Session::default();
     for command in [Command::Begin(begin), Command::Ask(Box::new(ask))] {
         let events = decide(&session, &command, NOW).unwrap();
-        events.iter().for_each(|event| session.evolve(event));
+        for event in &events {
+            session.evolve(event);
+        }
     }
     let card = Card {
         clarification: session.clarification(clarify_id).unwrap().clone(),

@@ -9,18 +9,18 @@ use fixture::client::{Client, open_gate, text};
 use fixture::service::{Service, answer, outcome};
 use serde_json::{Value, json};
 
-fn ann() -> Option<proto::Actor> {
-    Some(proto::Actor {
+fn ann() -> proto::Actor {
+    proto::Actor {
         person: "ann".to_owned(),
         surface: "web".to_owned(),
-    })
+    }
 }
 
 fn late() -> proto::LateMessage {
     proto::LateMessage {
         clarify_id: uuid::Uuid::now_v7().to_string(),
         answer_id: "a0".to_owned(),
-        actor: ann(),
+        actor: Some(ann()),
         asked: "Where?".to_owned(),
         action: "answer".to_owned(),
         answers: vec![proto::QuestionAnswer {
@@ -37,7 +37,7 @@ fn late() -> proto::LateMessage {
 fn told(reason: Reason) -> proto::Outcome {
     let person = reason.decided_by().as_str() == "person";
     proto::Outcome {
-        actor: ann().filter(|_| person),
+        actor: person.then(ann),
         text: (reason == Reason::AskBack).then(|| "Which one?".to_owned()),
         ..outcome(reason.as_str())
     }

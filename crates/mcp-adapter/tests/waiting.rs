@@ -1,5 +1,7 @@
 //! Several calls that wait for one question, what they hear meanwhile, and whose they are.
 
+#![allow(clippy::indexing_slicing)]
+
 mod fixture;
 
 use fixture::client::Client;

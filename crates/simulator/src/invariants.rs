@@ -251,7 +251,7 @@ pub fn check_refusals(history: &History<'_>) -> Vec<String> {
         };
         let fits = history
             .of(arrived.clarify_id)
-            .is_some_and(|question| response.resolve(&question.questions).is_ok());
+            .is_some_and(|question| response.fits(&question.questions));
         if fits && is_refused(history, response) {
             broken.push(format!("{response:?} was refused although it fits"));
         }
@@ -271,7 +271,7 @@ pub fn check_answers_count(history: &History<'_>) -> Vec<String> {
         let in_time = history.arrivals.iter().find(|arrived| {
             let answers = match &arrived.message.body {
                 InboxBody::Respond(response) => !is_refused(history, response),
-                InboxBody::Hold { .. } => false,
+                InboxBody::Hold { .. } | InboxBody::PassOn { .. } => false,
             };
             arrived.clarify_id == before.id && arrived.stored_at <= before.expires_at() && answers
         });
