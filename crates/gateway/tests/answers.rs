@@ -288,8 +288,9 @@ async fn tenants_and_profiles_see_only_their_own() {
 async fn the_badge_counts_per_session() {
     let world = World::start().await;
     world.ask("s1", Dialect::Ask, choice()).await;
+    let other = json!({"question": "And then?"});
     let last = world
-        .ask_at(("local", "s1"), Dialect::Ask, choice(), now())
+        .ask_at(("local", "s1"), Dialect::Ask, other, now())
         .await;
     world.shown(&world.person("ann"), last).await;
     world.ask("s2", Dialect::Ask, choice()).await;

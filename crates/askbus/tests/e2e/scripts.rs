@@ -346,3 +346,34 @@ async fn a_held_turn_ends_with_its_holder() -> Result<()> {
     }
     Ok(())
 }
+
+// contract: A4
+#[tokio::test]
+async fn who_watches_the_inbox_sees_a_question_its_hold_and_its_end() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let (askbus, person) = (up.askbus(), up.person().await?);
+    let mut watching = askbus.spawn(&["inbox", "--watch", "--json"])?;
+    let more = ["--timeout", "1h", "--json"];
+    let (mut asking, clarify_id) = ask(askbus, &person, "Which?", &more).await?;
+    let of_it = |line: &str| line.contains(&clarify_id);
+    let mut seen = Vec::new();
+    for answer in [None, Some("--hold"), Some("--skip")] {
+        if let Some(how) = answer {
+            let done = askbus.run(&["answer", &clarify_id, how]).await?;
+            assert_eq!(done.code, 0, "{done:?}");
+        }
+        let line = watching.stdout.find(of_it).await?;
+        let shown: serde_json::Value = serde_json::from_str(&line)?;
+        seen.push((shown["held"].clone(), shown["reason"].clone()));
+    }
+    let expected = [
+        (json!(false), json!(null)),
+        (json!(true), json!(null)),
+        (json!(true), json!("skipped")),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(asking.end().await?.code, 11);
+    watching.signal(askbus_testkit::Signal::INT)?;
+    assert_eq!(watching.wait().await?.code(), Some(0));
+    Ok(())
+}
