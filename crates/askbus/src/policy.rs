@@ -187,10 +187,7 @@ impl Policies {
         self.layer(at)
     }
 
-    fn without(
-        at: &str,
-        tables: &[(&str, &BTreeMap<String, Policies>)],
-    ) -> Result<(), String> {
+    fn without(at: &str, tables: &[(&str, &BTreeMap<String, Policies>)]) -> Result<(), String> {
         match tables.iter().find(|(_, table)| !table.is_empty()) {
             None => Ok(()),
             Some((name, _)) => Err(format!(

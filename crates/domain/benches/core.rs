@@ -6,8 +6,8 @@
 mod fixture;
 
 use askbus_domain::{
-    AnswerAction, Circumstances, Command, Commit, Dialect, Questions, Session, decide, parse_arguments,
-    result_text,
+    AnswerAction, Circumstances, Command, Commit, Dialect, Questions, Session, decide,
+    parse_arguments, result_text,
 };
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use fixture::{Log, answer, ask, at, begin, chosen, cid, entry, outcome, question, response};

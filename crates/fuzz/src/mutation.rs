@@ -103,6 +103,10 @@ fn change(input: &mut Vec<u8>, material: &Material, entropy: &mut Entropy<'_>) {
         }
     };
     // Inserted or put in its place.
-    let to = if entropy.byte().is_multiple_of(2) { from } else { to };
+    let to = if entropy.byte().is_multiple_of(2) {
+        from
+    } else {
+        to
+    };
     drop(input.splice(from..to, replacement));
 }

@@ -35,7 +35,7 @@ fn unshowable() -> Vec<Value> {
         json!({"questions": [{"question": "?", "options": (0..21).map(|n| n.to_string()).collect::<Vec<_>>()}]}),
         json!({"questions": [{"question": "?", "options": ["ok", ""]}]}),
         json!({"questions": [{"question": "?", "options": ["x".repeat(501)]}]}),
-        json!({"questions": [{"question": "?", "options": [{"label": 7}]}]}),
+        json!({"questions": [{"question": "?", "options": [{"label": {"en": "yes"}}]}]}),
         json!({"questions": [{"question": "?", "options": ["a"], "recommended": 1}]}),
         json!({"questions": [{"question": "?", "multi_select": "perhaps"}]}),
         json!({"questions": (0..6).map(|n| json!({"question": n.to_string()})).collect::<Vec<_>>()}),

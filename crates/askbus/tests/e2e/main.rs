@@ -8,6 +8,7 @@ mod cluster;
 mod crash;
 mod fence;
 mod figures;
+mod guarantees;
 mod hosts;
 mod kill_matrix;
 mod observed;

@@ -8,6 +8,7 @@ use askbus_wire::proto::{
     AskRequest, AttachEvent, AttachRequest, BeginTurnRequest, Clarification, ask_request,
 };
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
@@ -17,10 +18,13 @@ use tokio::task::JoinHandle;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a turn lives without anybody holding it.
 const TURN: Duration = Duration::from_hours(12);
-/// What every question asks; the size of an ordinary one.
-const QUESTION: &str = r#"{"questions": [{"header": "Target", "question":
-    "The tests pass on staging. Where should this build be deployed next, and when?", "options": [
-    {"label": "staging", "description": "Nobody notices."}, {"label": "production"}]}]}"#;
+/// Before and after the number in what a question asks; the size of an ordinary one. Equal words
+/// would be one question.
+const QUESTION: (&str, &str) = (
+    r#"{"questions": [{"header": "Target", "question": "The tests pass on staging. Where should build "#,
+    r#" be deployed next, and when?", "options": [
+    {"label": "staging", "description": "Nobody notices."}, {"label": "production"}]}]}"#,
+);
 /// The label of the option that people choose.
 pub(crate) const CHOSEN: &str = "production";
 
@@ -50,6 +54,7 @@ pub(crate) struct Asker {
     client: Client,
     name: String,
     contexts: Vec<String>,
+    asked: AtomicU64,
     outcomes: Arc<Outcomes>,
     reader: JoinHandle<()>,
 }
@@ -96,6 +101,7 @@ impl Asker {
             client,
             name: name.to_owned(),
             contexts: Vec::with_capacity(sessions),
+            asked: AtomicU64::default(),
             outcomes,
             reader,
         };
@@ -120,11 +126,13 @@ impl Asker {
     /// Asks in its n-th session, without a deadline.
     pub(crate) async fn ask(&self, session: usize) -> Result<String> {
         let context_id = self.contexts.get(session % self.contexts.len().max(1));
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let arguments = format!("{}{number}{}", QUESTION.0, QUESTION.1);
         let request = AskRequest {
             context_id: context_id.context("no session")?.clone(),
             asker_id: self.name.clone(),
             dialect: "ask".to_owned(),
-            input: Some(ask_request::Input::ArgumentsJson(QUESTION.to_owned())),
+            input: Some(ask_request::Input::ArgumentsJson(arguments)),
             ..AskRequest::default()
         };
         let asked = self.client.clarify.clone().ask(request).await?;

@@ -39,8 +39,9 @@ async fn a_deadline_settles_once_with_two_replicas(world: World) {
     let mut attachment = elsewhere.attach(&[]).await;
     let context = agent.begin("s").await;
     let mut ids = Vec::new();
-    for _ in 0..10 {
-        ids.push(agent.ask_for(&context, "in time?", 1.0).await);
+    for number in 0..10 {
+        let question = format!("in time, {number}?");
+        ids.push(agent.ask_for(&context, &question, 1.0).await);
     }
     for _ in &ids {
         let resolved = attachment.resolved().await;

@@ -59,7 +59,11 @@ async fn what_was_asked_keeps_its_policy_when_the_configuration_changes(world: W
     // Longer than the tenant allows, and never: both are held within the bound, and it is said.
     let mut ids = Vec::new();
     for (seconds, wish) in [(60.0, Some(60_000)), (0.0, None)] {
-        let request = agent.ask_request(&context, "ask", choice(&format!("Go on after {seconds}?"), seconds));
+        let request = agent.ask_request(
+            &context,
+            "ask",
+            choice(&format!("Go on after {seconds}?"), seconds),
+        );
         let asked = agent.try_ask(request).await.unwrap();
         let adjusted = asked.adjusted.as_ref().expect("it is said");
         assert_eq!(

@@ -81,7 +81,11 @@ async fn until_waits(agent: &Agent, name: &str, to: Option<To>) {
             }
         }
     };
-    within("the question waits for the person who is there", Box::pin(waits)).await;
+    within(
+        "the question waits for the person who is there",
+        Box::pin(waits),
+    )
+    .await;
 }
 
 // contract: A6, D9
