@@ -136,8 +136,15 @@ fn changes(history: &History<'_>) -> Vec<Change> {
         let Decoded::Commit(commit) = &stored.decoded else {
             continue;
         };
+        let settles = |id: &ClarifyId| {
+            let settled =
+                |e: &Event| matches!(e, Event::Resolved { clarify_id, .. } if clarify_id == id);
+            commit.events.iter().any(settled)
+        };
         for event in &commit.events {
             let word = match event {
+                // What is settled in the moment it is asked never waits on a screen.
+                Event::Requested { clarify_id, .. } if settles(clarify_id) => continue,
                 Event::Requested { .. } => "clarify.requested",
                 Event::Held { .. } => "clarify.held",
                 Event::Resolved { .. } => "clarify.resolved",
