@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The `_meta` of a call by Codex 0.171.
+    /// The `_meta` of a call in the form that Codex 0.171 sends; put together, not recorded.
     fn codex(thread: &str) -> Value {
         json!({
             "progressToken": 3, "callId": "call_1", "itemId": "fc_1",
