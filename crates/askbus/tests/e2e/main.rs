@@ -18,6 +18,7 @@ mod panel;
 mod policies;
 mod race;
 mod readme;
+mod restarts;
 mod scripts;
 mod sockets;
 mod studio_http;
