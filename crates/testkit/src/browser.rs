@@ -3,6 +3,7 @@
 use crate::bound::within;
 use crate::places::folder;
 use crate::process::Process;
+use crate::program::Program;
 use anyhow::{Context as _, Result, anyhow};
 use fantoccini::elements::Element;
 use fantoccini::{Client, ClientBuilder, Locator};
@@ -12,7 +13,6 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
-use tokio::process::Command;
 
 /// A window of Chromium is never narrower, in CSS pixels; what is has to be emulated as a phone.
 const NARROWEST: u32 = 500;
@@ -32,7 +32,7 @@ impl Browser {
     /// When Chromium or its driver is missing or does not start within the limit.
     pub async fn open(width: u32, height: u32) -> Result<Self> {
         let profile = folder()?;
-        let mut command = Command::new("chromedriver");
+        let mut command = Program::new("chromedriver");
         command.arg("--port=0").env("HOME", profile.path());
         let driver = Process::spawn("chromedriver", command)
             .context("chromium and chromium-driver are needed; ./test brings them")?;

@@ -2,10 +2,10 @@
 
 use crate::places::{Askbus, python};
 use crate::process::Process;
+use crate::program::Program;
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::path::Path;
-use tokio::process::Command;
 
 /// A Python client connected to an MCP server of its own.
 pub struct McpPython {
@@ -29,7 +29,7 @@ impl McpPython {
         let server = json!({
             "command": askbus.binary(), "args": args, "env": env, "cwd": askbus.home(), "mode": mode,
         });
-        let mut command = Command::new(python()?);
+        let mut command = Program::new(python()?);
         command.arg(script).arg(server.to_string());
         let mut client = Self {
             process: Process::spawn("the Python MCP client", command)?,

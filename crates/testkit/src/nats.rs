@@ -2,11 +2,11 @@
 
 use crate::places::{folder, nats_server};
 use crate::process::Process;
+use crate::program::Program;
 use anyhow::{Context as _, Result, anyhow};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use tokio::process::Command;
 
 /// A nats-server on a loopback port with a store of its own; gone on drop.
 pub struct NatsServer {
@@ -130,7 +130,7 @@ impl NatsServer {
     }
 
     async fn run(&mut self) -> Result<()> {
-        let mut command = Command::new(&self.program);
+        let mut command = Program::new(&self.program);
         let port = if self.port == 0 {
             "-1".to_owned()
         } else {

@@ -1,11 +1,11 @@
 //! Where the tools of the tests are, and the program under test.
 
 use crate::process::{Finished, Process};
+use crate::program::Program;
 use crate::reaper;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use tokio::process::Command;
 
 /// The root of the source tree.
 pub fn workspace() -> PathBuf {
@@ -100,8 +100,8 @@ impl Askbus {
     }
 
     /// A command with these arguments.
-    pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.binary);
+    pub fn command(&self, args: &[&str]) -> Program {
+        let mut command = Program::new(&self.binary);
         command
             .args(args)
             .env_clear()

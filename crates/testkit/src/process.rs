@@ -2,12 +2,15 @@
 
 use crate::bound::within;
 use crate::output::Lines;
+use crate::program::Program;
 use crate::reaper;
 use anyhow::{Context as _, Result, anyhow};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::io::Write as _;
 use std::process::{ExitStatus, Stdio};
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::net::unix::pipe;
+use tokio::process::Child;
 
 /// How a process ended and what it wrote.
 #[derive(Debug, Clone)]
@@ -25,7 +28,7 @@ pub struct Process {
     name: String,
     child: Child,
     group: Option<Pid>,
-    stdin: Option<ChildStdin>,
+    stdin: Option<pipe::Sender>,
     /// Its standard output.
     pub stdout: Lines,
     /// Its standard error.
@@ -33,13 +36,15 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` as the leader of a group of its own, all three streams piped.
+    /// Starts `program` as the leader of a group of its own, all three streams piped.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn spawn(name: &str, mut command: Command) -> Result<Self> {
+    pub fn spawn(name: &str, program: Program) -> Result<Self> {
+        let (input, mut stdin) = std::io::pipe()?;
+        let mut command = program.into_command();
         command
-            .stdin(Stdio::piped())
+            .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
@@ -51,6 +56,9 @@ impl Process {
         if let Some(id) = id {
             reaper::group(id);
         }
+        // Its input is the last thing that holds it back; should it be gone already, its status says so.
+        let _ = stdin.write_all(b"\n");
+        drop(command);
         let stdout = child
             .stdout
             .take()
@@ -61,7 +69,7 @@ impl Process {
             .ok_or_else(|| anyhow!("no stderr of {name}"))?;
         Ok(Self {
             name: name.to_owned(),
-            stdin: child.stdin.take(),
+            stdin: Some(pipe::Sender::from_owned_fd(stdin.into())?),
             child,
             group,
             stdout: Lines::read(format!("{name}: stdout"), stdout),

@@ -22,7 +22,14 @@ while read -r verb what; do
 done
 for group in $groups; do kill -9 "-$group" 2>/dev/null; done
 for namespace in $namespaces; do ip netns delete "$namespace" 2>/dev/null; done
-printf %s "$folders" | while read -r folder; do rm -rf -- "$folder"; done
+# Who was killed may still be writing for a moment.
+printf %s "$folders" | while read -r folder; do
+    tries=0
+    while ! rm -rf -- "$folder" 2>/dev/null && [ "$tries" -lt 100 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+done
 "#;
 
 fn tell(message: &str) {

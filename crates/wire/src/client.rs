@@ -4,11 +4,11 @@ use crate::error::{ErrorCode, WireError};
 use crate::memory::MemoryAddress;
 use crate::proto::clarify_service_client::ClarifyServiceClient;
 use crate::proto::turn_service_client::TurnServiceClient;
+use crate::replicas::Replicas;
 use hyper_util::rt::TokioIo;
-use std::collections::hash_map::RandomState;
 use std::fmt;
-use std::hash::BuildHasher as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::{Interceptor, interceptor::InterceptedService};
@@ -80,9 +80,6 @@ impl fmt::Display for Target {
 
 /// How long one attempt to connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long one replica of several may take to accept.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
-
 impl Target {
     /// A channel that connects when first used and again whenever the connection is lost.
     pub fn channel(&self) -> Result<Channel, WireError> {
@@ -105,10 +102,10 @@ impl Target {
         Ok(match self {
             Target::Url(_) => endpoint.connect_lazy(),
             Target::Replicas(list) => {
-                let list = list.clone();
+                let replicas = Arc::new(Replicas::new(list.clone()));
                 endpoint.connect_with_connector_lazy(tower::service_fn(move |_| {
-                    let list = list.clone();
-                    async move { connect_any(&list).await.map(TokioIo::new) }
+                    let replicas = Arc::clone(&replicas);
+                    async move { replicas.connect().await.map(TokioIo::new) }
                 }))
             }
             Target::Memory(list) => {
@@ -131,25 +128,6 @@ impl Target {
             }
         })
     }
-}
-
-/// Connects to the first replica that accepts, beginning with a random one.
-async fn connect_any(list: &[String]) -> std::io::Result<tokio::net::TcpStream> {
-    let start = RandomState::new().hash_one(0_u8);
-    let start = usize::try_from(start).unwrap_or_default() % list.len().max(1);
-    let mut last = std::io::Error::other("no replica is named");
-    for address in list.iter().cycle().skip(start).take(list.len()) {
-        let attempt = tokio::net::TcpStream::connect(address.as_str());
-        match tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await {
-            Ok(Ok(stream)) => {
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Ok(Err(error)) => last = error,
-            Err(_) => last = std::io::ErrorKind::TimedOut.into(),
-        }
-    }
-    Err(last)
 }
 
 async fn connect_within(list: &[MemoryAddress]) -> std::io::Result<tokio::io::DuplexStream> {

@@ -258,7 +258,7 @@ async fn inside_an_agent_the_answering_command_refuses() -> Result<()> {
     // What an agent's shell can do with the credential it has.
     let agent = std::fs::read_to_string(up.askbus().home().join("credentials/agent"))?;
     let url = format!("{}/api/clarifications/{clarify_id}/answer", up.url());
-    let mut curl = tokio::process::Command::new("curl");
+    let mut curl = askbus_testkit::Program::new("curl");
     curl.args([
         "-s",
         "-o",

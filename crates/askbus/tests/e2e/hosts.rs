@@ -2,9 +2,10 @@
 
 use crate::support::{BINARY, asked, choose, credential, id};
 use anyhow::{Context as _, Result};
-use askbus_testkit::{AskbusUp, NatsServer, Person, Process, Reply, Team, python, workspace};
+use askbus_testkit::{
+    AskbusUp, NatsServer, Person, Process, Program, Reply, Team, python, workspace,
+};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 /// A lease short enough to be waited for.
 const LEASE_MS: u64 = 1_000;
@@ -36,7 +37,7 @@ async fn ask(host: &Person, begun: &Value, question: &str) -> Result<Reply> {
 
 /// The example client of the documentation, run as it stands there.
 fn example(url: &str, token: &str, more: &[&str]) -> Result<Process> {
-    let mut command = Command::new(python()?);
+    let mut command = Program::new(python()?);
     command
         .arg(workspace().join("docs/examples/host.py"))
         .args(["--url", url, "--credential", token])

@@ -3,7 +3,8 @@
 use crate::support::{BINARY, asked, choose, id};
 use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::{
-    Askbus, AskbusUp, NatsServer, Person, Process, Service, Team, folder, nats_server, within,
+    Askbus, AskbusUp, NatsServer, Person, Process, Program, Service, Team, folder, nats_server,
+    within,
 };
 use async_nats::Client;
 use base64::Engine as _;
@@ -12,7 +13,6 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::sync::Mutex;
-use tokio::process::Command;
 
 const README: &str = include_str!("../../../../README.md");
 
@@ -69,7 +69,7 @@ fn shell(askbus: &Askbus, line: &str) -> Result<Process> {
         "askbus() {{ \"{BINARY}\" \"$@\"; }}\n{}",
         line.replace("cargo run --release --", "askbus")
     );
-    let mut command = Command::new("bash");
+    let mut command = Program::new("bash");
     command
         .args(["-c", &script])
         .env_clear()

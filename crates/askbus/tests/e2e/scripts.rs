@@ -2,9 +2,8 @@
 
 use crate::support::{BINARY, ask, asked, id, object};
 use anyhow::Result;
-use askbus_testkit::{Askbus, AskbusUp, McpStdio, Process};
+use askbus_testkit::{Askbus, AskbusUp, McpStdio, Process, Program};
 use serde_json::json;
-use tokio::process::Command;
 
 // contract: A3 E10 E19
 #[tokio::test]
@@ -131,7 +130,7 @@ async fn a_shell_script_takes_the_answer_as_the_value_of_the_command() -> Result
         printf '%s %s\n' "$target" "$status"
         printf '%s\n' "$answer"
     "#;
-    let mut command = Command::new("/bin/sh");
+    let mut command = Program::new("/bin/sh");
     command
         .args(["-c", script])
         .env("ASKBUS", BINARY)

@@ -114,8 +114,9 @@ pub(super) async fn play(options: &Options, plan: &Plan) -> Result<Round> {
 }
 
 /// Whether one of several session-bindings stands still for so long that the others take those who
-/// speak through it for gone. A caller cannot tell a stopped session-binding from a slow network that
-/// soon: it moves after 20 s, which is well within the leases of real deployments.
+/// speak through it for gone. A caller cannot tell a stopped session-binding from a slow network within
+/// the second that a lease lasts here: it moves to the next after 20 s, of the 120 s of a lease across a
+/// network.
 fn may_outlast_the_lease(options: &Options, plan: &Plan) -> bool {
     let one = matches!(
         plan.victim,

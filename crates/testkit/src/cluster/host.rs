@@ -2,11 +2,11 @@
 
 use crate::places::Askbus;
 use crate::process::Process;
+use crate::program::Program;
 use anyhow::{Result, bail};
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
-use tokio::process::Command;
 
 /// The ports that `deploy/nats/cluster.conf` names.
 const PORTS: [u16; 3] = [4222, 6222, 8222];
@@ -36,12 +36,12 @@ impl Host {
     }
 
     /// A command that runs `program` there.
-    pub fn command(&self, program: &Path) -> Command {
+    pub fn command(&self, program: &Path) -> Program {
         match &self.namespace {
-            None => Command::new(program),
+            None => Program::new(program),
             // It becomes the program: signals reach that, and its parent is the test.
             Some(name) => {
-                let mut command = Command::new("ip");
+                let mut command = Program::new("ip");
                 command.args(["netns", "exec", name]).arg(program);
                 command
             }
