@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::exit::{Failure, LATE, TRY_AGAIN, USAGE};
 use crate::inbox::{MOST, clarifications};
 use crate::panel::{Panel, Reply, refuse};
+use crate::pass_on;
 use crate::said::Group;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -17,6 +18,9 @@ pub(crate) async fn run(config: &Config, args: &AnswerArgs) -> Result<ExitCode, 
     check(args)?;
     let panel = Panel::open(config)?;
     let clarification = find(&panel, &args.id).await?;
+    if args.pass_on {
+        return pass_on::run(&panel, &clarification, args.json).await;
+    }
     let id = text(&clarification, "clarify_id");
     if args.hold {
         let path = format!("/api/clarifications/{id}/hold");
@@ -36,9 +40,11 @@ fn check(args: &AnswerArgs) -> Result<(), Failure> {
     let groups = &args.said.groups;
     let blank = |text: &String| text.trim().is_empty();
     let says = |g: &Group| g.dismiss || !g.choose.is_empty() || !g.texts.iter().all(blank);
-    if !(groups.iter().any(says) || args.skip || args.hold || args.ask_back.is_some()) {
+    let instead = args.skip || args.hold || args.pass_on || args.ask_back.is_some();
+    if !(instead || groups.iter().any(says)) {
         return usage(
-            "nothing to send: give --choose, --text, --ask-back, --skip, --dismiss or --hold",
+            "nothing to send: give --choose, --text, --ask-back, --skip, --dismiss, --hold or \
+             --pass-on",
         );
     }
     if args.said.astray {
@@ -221,6 +227,9 @@ fn report(reply: &Reply, id: &str, as_json: bool) -> Result<ExitCode, Failure> {
         println!("{line}");
     } else if late {
         println!("{}", text(&reply.body, "error"));
+        if !pass_on::is_on_its_way(&reply.body) {
+            println!("Send it on to the agent all the same: askbus answer {id} --pass-on");
+        }
     } else {
         let words = match verdict {
             "sent" => "Sent; it is kept and will be judged as soon as the service can.",

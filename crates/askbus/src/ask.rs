@@ -26,6 +26,10 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
             format!("--recommended {n}: there is no such --choice"),
         ));
     }
+    // A slip of a script must not make a question for one person everybody's.
+    if args.to.as_ref().is_some_and(|name| name.trim().is_empty()) {
+        return Err(Failure::new(USAGE, "--to names nobody; nothing was asked"));
+    }
     // A script is told at once that nobody can be asked; only agents wait for a service.
     let mut options = mcp::asker_options(config, Role::Agent, Duration::ZERO)?;
     options.info.client = format!("askbus ask {}", env!("CARGO_PKG_VERSION"));
@@ -85,8 +89,19 @@ fn arguments(args: &AskArgs) -> Value {
         "multi_select": args.multi,
         "recommended": args.recommended.map(|n| n - 1),
     }]});
-    if let (Some(timeout), Some(object)) = (args.timeout, arguments.as_object_mut()) {
-        object.insert("timeout_s".to_owned(), json!(timeout.as_secs_f64()));
+    let seconds = args.timeout.map(|timeout| json!(timeout.as_secs_f64()));
+    let word = |word: &Option<String>| word.as_ref().map(|word| json!(word));
+    let said = [
+        ("timeout_s", seconds),
+        ("to", word(&args.to)),
+        ("when_absent", word(&args.when_absent)),
+        ("on_timeout", word(&args.on_timeout)),
+    ];
+    if let Some(object) = arguments.as_object_mut() {
+        let said = said
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        object.extend(said);
     }
     arguments
 }

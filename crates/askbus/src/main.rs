@@ -21,6 +21,7 @@ mod mcp;
 mod micro;
 mod open_files;
 mod panel;
+mod pass_on;
 mod policy;
 mod said;
 mod services;

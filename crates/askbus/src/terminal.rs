@@ -1,5 +1,6 @@
 //! What other people's and agents' text looks like on a terminal: shown whole, able to move nothing.
 
+use crate::pass_on;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -194,6 +195,39 @@ fn ending(out: &mut String, one: &Value) {
             "  of {asked} asked in this turn, {auto} settled by policy"
         );
     }
+    for late in list(one, "late_answers") {
+        late_answer(out, late, text(one, "clarify_id"));
+    }
+}
+
+/// What somebody wrote after the end, and whether the agent gets to know it.
+fn late_answer(out: &mut String, late: &Value, clarify_id: &str) {
+    let person = late.get("actor").map_or("", |actor| text(actor, "person"));
+    let at = text(late, "stored_at");
+    let _ = writeln!(out, "  too late, by {}  {at}", line(person));
+    for answer in list(late, "answers") {
+        for option in list(answer, "options") {
+            let _ = writeln!(out, "    ↳ {}", line(text(option, "label")));
+        }
+        for words in ["text", "note"].map(|name| text(answer, name)) {
+            own_words(out, words);
+        }
+    }
+    own_words(out, text(late, "text"));
+    if let Some(place) = pass_on::where_to(text(late, "goes_on")) {
+        let _ = writeln!(out, "    {place}");
+    } else if late.get("may_pass_on") == Some(&Value::Bool(true)) {
+        let _ = writeln!(
+            out,
+            "    not sent on; its author may: askbus answer {clarify_id} --pass-on"
+        );
+    }
+}
+
+fn own_words(out: &mut String, words: &str) {
+    if !words.is_empty() {
+        let _ = writeln!(out, "    ↳ {}", lines(words));
+    }
 }
 
 #[cfg(test)]
@@ -252,6 +286,23 @@ mod tests {
             !shown.contains("held by") && !shown.contains("not for you"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn history_shows_what_came_too_late_and_where_it_goes() {
+        let late = |goes_on: Value, may_pass_on: bool| {
+            json!({"actor": {"person": "bob"}, "stored_at": "2027-01-15T08:00:00Z",
+                "answers": [{"options": [{"label": "red\nx"}], "text": "please", "note": "soon"}],
+                "goes_on": goes_on, "may_pass_on": may_pass_on})
+        };
+        let one = json!({"clarify_id": "ID", "reason": "timeout", "questions": [{"id": "q1"}],
+            "late_answers": [late(json!("next_turn"), false), late(Value::Null, true)]});
+        let shown = clarification(&one);
+        let said =
+            "  too late, by bob  2027-01-15T08:00:00Z\n    ↳ red ⏎ x\n    ↳ please\n    ↳ soon\n";
+        let first = format!("{said}    reaches the agent when its next turn begins\n");
+        let second = format!("{said}    not sent on; its author may: askbus answer ID --pass-on\n");
+        assert!(shown.contains(&format!("{first}{second}")), "{shown}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::indexing_slicing, reason = "tests")]
 
+mod asking;
 mod bad_input;
 mod bench;
 mod cluster;
@@ -15,6 +16,7 @@ mod observed;
 mod on_bus;
 mod outage;
 mod panel;
+mod pass_on;
 mod policies;
 mod race;
 mod readme;

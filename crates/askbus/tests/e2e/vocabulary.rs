@@ -251,7 +251,44 @@ async fn as_others_hear(
     Ok(())
 }
 
-// contract: A2 A3 A6 A7 E7 E9 E19
+/// The same end as the history tells it in the terminal, and as somebody hears it who answers now.
+async fn as_the_terminal_tells(row: &Row, ids: &[String], askbus: &Askbus) -> Result<()> {
+    let history = askbus.run(&["history", "--json"]).await?;
+    for id in ids {
+        let line = history
+            .stdout
+            .lines()
+            .find(|line| line.contains(id.as_str()));
+        let past: Value = serde_json::from_str(line.with_context(|| format!("{history:?}"))?)?;
+        let (code, late) = askbus
+            .json(&["answer", id, "--text", "no", "--json"])
+            .await?;
+        assert_eq!(code, 20, "{late}");
+        for object in [&past, &late] {
+            assert_eq!(object["status"], "settled", "{object}");
+            assert_eq!(object["reason"], row.reason, "{object}");
+            assert_eq!(object["decided_by"], row.decided_by, "{object}");
+            assert_eq!(object["actor"], row.actor(), "{object}");
+            let answers = object["answers"].as_array().map_or(0, Vec::len);
+            assert_eq!(answers, usize::from(row.reason == "response"), "{object}");
+        }
+        // Of a turn of its own each asked one question, and two more before asking was off; what a
+        // policy settled in a person's place is counted (A8).
+        let (asked, auto) = match row.reason {
+            "off" => (2, 2),
+            "timeout" | "unattended" => (1, 1),
+            _ => (1, 0),
+        };
+        assert_eq!(
+            past["turn"],
+            json!({"asked": asked, "auto": auto}),
+            "{past}"
+        );
+    }
+    Ok(())
+}
+
+// contract: A2 A3 A6 A7 A8 E7 E9 E19
 #[tokio::test]
 async fn every_adapter_says_the_same_of_every_way_of_ending() -> Result<()> {
     let up = AskbusUp::start(BINARY).await?;
@@ -281,6 +318,9 @@ async fn every_adapter_says_the_same_of_every_way_of_ending() -> Result<()> {
     assert_eq!(ended.len(), ROWS.len());
     for (row, ids) in &ended {
         as_others_hear(row, ids, &person, &mut grpc).await?;
+    }
+    for (row, ids) in &ended {
+        as_the_terminal_tells(row, ids, up.askbus()).await?;
     }
     Ok(())
 }

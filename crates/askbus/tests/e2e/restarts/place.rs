@@ -21,7 +21,7 @@ pub struct Place {
 }
 
 enum Parts {
-    OneMachine(AskbusUp),
+    OneMachine(Box<AskbusUp>),
     Services(Box<Services>),
 }
 
@@ -66,7 +66,7 @@ impl Place {
             ("ASKBUS_LEASE_MS", LEASE_MS),
         ];
         let up = AskbusUp::start_with(BINARY, &[], &env).await?;
-        let parts = Parts::OneMachine(up);
+        let parts = Parts::OneMachine(Box::new(up));
         Ok(Self { parts, folder })
     }
 

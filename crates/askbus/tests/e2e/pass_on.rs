@@ -1,0 +1,128 @@
+//! Words that came too late, and how they still reach the agent.
+
+use crate::support::{BINARY, asked, begin_turn, choose, credential, id, one_question};
+use anyhow::Result;
+use askbus_testkit::{AskbusUp, McpStdio};
+use serde_json::{Value, json};
+
+/// What rode to the agent with a result.
+fn rode(reply: &Value) -> Vec<(Value, Value)> {
+    let late = reply["result"]["structuredContent"]["late"].as_array();
+    let told = |m: &Value| {
+        (
+            m["actor"]["person"].clone(),
+            m["answers"][0]["text"].clone(),
+        )
+    };
+    late.into_iter().flatten().map(told).collect()
+}
+
+// contract: E6 A2
+#[tokio::test]
+async fn who_lost_sends_their_words_on_from_the_terminal() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let token = credential(&up, "person", "default", "bob").await?;
+    let bobs = up.askbus().clone().env("ASKBUS_CREDENTIAL", token);
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let question = one_question("Which colour?", &["red", "blue"]);
+    agent.call(1, "ask_user", question).await?;
+    let shown = asked(&person, "Which colour?").await?;
+    person.answer(id(&shown), &choose("o1")).await?;
+    agent.reply(1).await?;
+
+    // Nothing of theirs came late yet.
+    let pass_on = ["answer", id(&shown), "--pass-on"];
+    let early = bobs.run(&pass_on).await?;
+    assert_eq!(early.code, 64, "{early:?}");
+    let late = bobs
+        .run(&["answer", id(&shown), "--text", "green, please"])
+        .await?;
+    assert_eq!(late.code, 20, "{late:?}");
+    let hint = format!("askbus answer {} --pass-on", id(&shown));
+    assert!(late.stdout.contains(&hint), "{late:?}");
+    let past = bobs.run(&["history"]).await?;
+    for words in ["too late, by bob", "green, please", &hint] {
+        assert!(past.stdout.contains(words), "{words}: {past:?}");
+    }
+    // It is theirs alone to send on.
+    let foreign = up.askbus().run(&pass_on).await?;
+    assert_eq!(foreign.code, 64, "{foreign:?}");
+    let wrong = bobs
+        .run(&[&pass_on[..], &["--text", "and more"]].concat())
+        .await?;
+    assert_eq!(wrong.code, 64, "{wrong:?}");
+
+    // Twice is once.
+    for _ in 0..2 {
+        let (code, said) = bobs.json(&[&pass_on[..], &["--json"]].concat()).await?;
+        assert_eq!((code, &said["verdict"]), (0, &json!("passed_on")), "{said}");
+        assert_eq!(said["goes_on"], "next_result", "{said}");
+        assert_eq!(
+            (&said["status"], &said["reason"]),
+            (&json!("settled"), &json!("response"))
+        );
+        assert_eq!(said["actor"]["person"], "me", "{said}");
+    }
+    let past = bobs.run(&["history"]).await?;
+    assert!(
+        past.stdout
+            .contains("reaches the agent with its next result"),
+        "{past:?}"
+    );
+    for (call, expected) in [
+        (2, vec![(json!("bob"), json!("green, please"))]),
+        (3, vec![]),
+    ] {
+        let question = one_question(&format!("Next {call}?"), &["yes"]);
+        agent.call(call, "ask_user", question).await?;
+        let next = asked(&person, &format!("Next {call}?")).await?;
+        person.answer(id(&next), &choose("o1")).await?;
+        assert_eq!(rode(&agent.reply(call).await?), expected);
+    }
+    Ok(())
+}
+
+// contract: E14
+#[tokio::test]
+async fn what_nobody_decided_goes_on_by_itself_with_the_next_turn() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let _open = person.socket().await?;
+    let context = begin_turn(up.askbus(), "build", &[]).await?;
+    let in_turn = up.askbus().clone().env("ASKBUS_CONTEXT", &context);
+    let (code, outcome) = in_turn
+        .json(&["ask", "Quick?", "--timeout", "1s", "--json"])
+        .await?;
+    assert_eq!(code, 12, "{outcome}");
+    let ended = up.askbus().run(&["turn", "end", &context]).await?;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let args = [
+        "answer",
+        id(&outcome),
+        "--text",
+        "use the second one",
+        "--json",
+    ];
+    let (code, said) = up.askbus().json(&args).await?;
+    assert_eq!(
+        (code, &said["goes_on"]),
+        (20, &json!("next_turn")),
+        "{said}"
+    );
+    let begin = [
+        "turn",
+        "begin",
+        "--session",
+        "build",
+        "--for",
+        "10m",
+        "--json",
+    ];
+    for told in [true, false] {
+        let (_, begun) = up.askbus().json(&begin).await?;
+        let instruction = begun["instruction"].as_str().unwrap_or_default();
+        assert_eq!(instruction.contains("use the second one"), told, "{begun}");
+    }
+    Ok(())
+}
