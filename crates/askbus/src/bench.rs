@@ -31,14 +31,17 @@ async fn figures(args: &FiguresArgs) -> Result<ExitCode, Failure> {
         only: args.figures.clone(),
         quick: args.quick,
     };
-    let measured = figures::run(&options).await;
-    let report = measured.map_err(|e| Failure::new(UNAVAILABLE, format!("{e:#}")))?;
+    let report = figures::run(&options, |line| eprintln!("bench: {line}")).await;
     print!("{report}");
     if args.json {
         let line = serde_json::to_string(&report).map_err(|e| Failure::new(UNAVAILABLE, e))?;
         println!("{line}");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if report.is_whole() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Kills and stops parts of it. No handler is set for Ctrl-C: it ends this process, and whatever

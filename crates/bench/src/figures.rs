@@ -16,6 +16,7 @@ mod processes;
 mod replay;
 mod report;
 mod samples;
+mod steps;
 mod story;
 mod submit;
 mod throughput;
@@ -27,16 +28,17 @@ pub use machine::Machine;
 pub use place::Place;
 pub use processes::Resident;
 pub use replay::{Ready, Replay};
-pub use report::{OnLedger, Report};
+pub use report::{Failed, OnLedger, Report};
 pub use samples::Spread;
 pub use submit::Submits;
 pub use throughput::Throughput;
 pub use waiting::{Drained, OneMore, Waiting, WaitingFigures};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use place::Access;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use steps::Steps;
+use tokio::task::spawn_blocking;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -118,82 +120,100 @@ impl Times {
     };
 }
 
-/// Measures everything; says on standard error what it is at.
-///
-/// # Errors
-/// When a service does not start or an answer does not come.
-pub async fn run(options: &Options) -> Result<Report> {
+/// Measures everything. `tell` hears what it is at and, as soon as a step is done, its figures. A step
+/// that fails takes nothing of the others with it: the report names it.
+pub async fn run(options: &Options, tell: impl FnMut(&str)) -> Report {
     let times = if options.quick {
         Times::QUICK
     } else {
         Times::FULL
     };
-    let folder = askbus_testkit::folder()?;
-    let (binary, path) = (options.binary.clone(), folder.path().to_owned());
+    let mut steps = Steps::new(tell);
+    let mut report = Report::nothing();
+    steps.place("this machine");
+    let binary = options.binary.clone();
     let (starts, syncs) = (times.starts, times.syncs);
-    say("this machine, and the start of an agent's server");
-    let local = tokio::task::spawn_blocking(move || {
-        let machine = Machine::look(&path, syncs)?;
-        anyhow::Ok((machine, cold_start::measure(&binary, &path, starts)?))
-    });
-    let (machine, cold_start) = local.await??;
-    let mut ledgers = Vec::with_capacity(options.ledgers.len());
+    let looking = in_folder(move |folder| Machine::look(folder, syncs));
+    report.machine = steps.step("the disk", Box::pin(looking)).await;
+    let starting = in_folder(move |folder| cold_start::measure(&binary, folder, starts));
+    let starting = steps.step("the start of an agent's server", Box::pin(starting));
+    report.cold_start = starting.await;
     for place in &options.ledgers {
-        let measured = on_ledger(*place, options, &times).await;
-        ledgers.push(measured.with_context(|| format!("on {}", place.name()))?);
+        report.ledgers.push(OnLedger::nothing(*place));
+        if let Some(on) = report.ledgers.last_mut() {
+            Box::pin(on_ledger(on, options, &times, &mut steps)).await;
+        }
     }
-    Ok(Report {
-        version: env!("CARGO_PKG_VERSION"),
-        machine,
-        cold_start,
-        ledgers,
-    })
+    report.failed = steps.failed();
+    report
 }
 
-async fn on_ledger(place: Place, options: &Options, times: &Times) -> Result<OnLedger> {
-    let name = place.name();
-    let begun = Instant::now();
-    let step = |what: &str| {
-        let seconds = begun.elapsed().as_secs_f64();
-        say(&format!("{name}, {seconds:.0} s: {what}"));
-    };
+/// Runs what blocks in a folder of its own.
+async fn in_folder<T: Send + 'static>(
+    body: impl FnOnce(&Path) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let folder = askbus_testkit::folder()?;
+    spawn_blocking(move || body(folder.path())).await?
+}
+
+async fn on_ledger<T: FnMut(&str)>(
+    on: &mut OnLedger,
+    options: &Options,
+    times: &Times,
+    steps: &mut Steps<T>,
+) {
+    let place = on.ledger;
+    steps.place(place.name());
     let wanted = |figure| options.only.is_empty() || options.only.contains(&figure);
     let deploy = || place.deploy(&options.binary, options.nats_server.as_deref());
-    let mut on = OnLedger::nothing(place);
 
     if wanted(Figure::Submit) {
-        step("submit to result");
-        let deployment = deploy().await?;
-        let access = Access::to(&deployment)?;
-        let measured = submit::measure(&deployment, &access, times.rounds).await?;
-        on.submit_to_result = Some(measured);
+        let measuring = async {
+            let deployment = deploy().await?;
+            let access = Access::to(&deployment)?;
+            submit::measure(&deployment, &access, times.rounds).await
+        };
+        on.submit_to_result = steps.step("submit to result", Box::pin(measuring)).await;
     }
     if wanted(Figure::Throughput) {
-        step("many at once");
-        let deployment = deploy().await?;
+        Box::pin(many_at_once(on, deploy(), times, steps)).await;
+    }
+    if wanted(Figure::Waiting) {
+        let measuring = async {
+            let deployment = deploy().await?;
+            let access = Access::to(&deployment)?;
+            waiting::measure(&access, &options.waiting, times.probes).await
+        };
+        on.waiting = steps.step("many waiting", Box::pin(measuring)).await;
+    }
+    if wanted(Figure::Replay) {
+        let measuring = async { replay::measure(deploy().await?, options.events).await };
+        on.replay = steps.step("a long log", Box::pin(measuring)).await;
+    }
+}
+
+/// Both figures come of one deployment: sessions are left alone while the others are at work.
+async fn many_at_once<T: FnMut(&str)>(
+    on: &mut OnLedger,
+    deploying: impl Future<Output = Result<crate::deployment::Deployment>>,
+    times: &Times,
+    steps: &mut Steps<T>,
+) {
+    let measuring = async {
+        let deployment = deploying.await?;
         let access = Access::to(&deployment)?;
         let left_alone = cold_session::Waiting::ask(&access, times.cold_sessions).await?;
         let throughput = throughput::measure(&access, times.tenants, times.questions).await?;
-        step("sessions left alone");
-        // Each question was asked and settled.
-        let between = throughput.questions * 2;
-        on.throughput = Some(throughput);
-        on.cold_session = Some(left_alone.answer(&access, between).await?);
-    }
-    if wanted(Figure::Waiting) {
-        step("many waiting");
-        let deployment = deploy().await?;
-        let access = Access::to(&deployment)?;
-        on.waiting = Some(waiting::measure(&access, &options.waiting, times.probes).await?);
-    }
-    if wanted(Figure::Replay) {
-        step("a long log");
-        on.replay = Some(replay::measure(deploy().await?, options.events).await?);
-    }
-    step("done");
-    Ok(on)
-}
-
-fn say(what: &str) {
-    eprintln!("bench: {what}");
+        Ok((throughput, (deployment, access, left_alone)))
+    };
+    let measured = steps.step_with("many at once", Box::pin(measuring)).await;
+    let Some((throughput, (deployment, access, left_alone))) = measured else {
+        return;
+    };
+    // Each question was asked and settled.
+    let between = throughput.questions * 2;
+    on.throughput = Some(throughput);
+    let answering = left_alone.answer(&access, between);
+    on.cold_session = steps.step("sessions left alone", Box::pin(answering)).await;
+    drop(deployment);
 }

@@ -131,6 +131,34 @@ fn names<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
     names
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_measured_outlives_a_step_that_fails() -> Result<()> {
+    let mut args = vec!["bench", "--quick", "--figure", "submit", "--json"];
+    // No program of a NATS server: the second of three ledgers cannot be started.
+    args.extend(["--ledger", "embedded", "--ledger", "nats"]);
+    args.extend(["--ledger", "embedded", "--nats-server", "/bin/false"]);
+    let done = bench(&args).await?;
+    assert_eq!(done.code, 1, "{done:?}");
+    let last = done.stdout.lines().last().context("nothing was printed")?;
+    let report: Value = serde_json::from_str(last)?;
+    for (ledger, count) in [(0, 5.into()), (1, Value::Null), (2, 5.into())] {
+        let figure = format!("/ledgers/{ledger}/submit_to_result/live/count");
+        assert_eq!(at(&report, &figure), &count, "{report}");
+    }
+    let failed = at(&report, "/failed").as_array().context("no list")?;
+    assert_eq!(failed.len(), 1, "{report}");
+    assert_eq!(failed[0]["place"], "nats", "{report}");
+    assert_eq!(failed[0]["step"], "submit to result", "{report}");
+    let said = |text: &str| done.stderr.lines().position(|line| line.contains(text));
+    let figures = said("bench:   person submits (live)").context("no figures while it ran")?;
+    let failure = said("bench: failed: nats, submit to result").context("no failure told")?;
+    assert!(figures < failure, "{done:?}");
+    let rows = done.stdout.matches("person submits (live)").count();
+    assert_eq!(rows, 2, "{done:?}");
+    assert!(done.stdout.contains("not measured\n  nats, "), "{done:?}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_cannot_be_measured_is_said_before_anything_starts() -> Result<()> {
     let unknown = bench(&["bench", "--ledger", "mars"]).await?;

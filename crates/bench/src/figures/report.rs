@@ -19,11 +19,30 @@ pub struct Report {
     /// The version of the program.
     pub version: &'static str,
     /// Where.
-    pub machine: Machine,
+    pub machine: Option<Machine>,
     /// The agent's side: its MCP server.
-    pub cold_start: ColdStarts,
+    pub cold_start: Option<ColdStarts>,
     /// What was measured on each ledger.
     pub ledgers: Vec<OnLedger>,
+    /// What could not be measured.
+    pub failed: Vec<Failed>,
+}
+
+/// A step that did not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failed {
+    /// On which ledger, or on this machine.
+    pub place: String,
+    /// Which.
+    pub step: String,
+    /// Why.
+    pub error: String,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}: {}", self.place, self.step, self.error)
+    }
 }
 
 /// The figures of one ledger.
@@ -44,30 +63,60 @@ pub struct OnLedger {
 }
 
 /// The name of a figure and what it came to.
-type Row = (String, String);
+pub(crate) type Row = (String, String);
+
+/// Figures as people read them.
+pub(crate) trait Rows {
+    /// One for each figure.
+    fn rows(&self) -> Vec<Row>;
+}
+
+impl Report {
+    /// Nothing is measured yet.
+    pub(crate) const fn nothing() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            machine: None,
+            cold_start: None,
+            ledgers: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Whether everything was measured that was to be.
+    pub fn is_whole(&self) -> bool {
+        self.failed.is_empty()
+    }
+}
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let machine = &self.machine;
-        writeln!(
-            f,
-            "askbus {} on {} × {}, {} MiB, Linux {}; p50 / p99",
-            self.version, machine.cores, machine.processor, machine.memory_mib, machine.kernel
-        )?;
-        if !machine.optimised {
+        write!(f, "askbus {}", self.version)?;
+        if let Some(machine) = &self.machine {
+            let Machine {
+                cores, processor, ..
+            } = machine;
+            let (memory, kernel) = (machine.memory_mib, &machine.kernel);
+            write!(f, " on {cores} × {processor}, {memory} MiB, Linux {kernel}")?;
+        }
+        writeln!(f, "; p50 / p99")?;
+        if self.machine.as_ref().is_some_and(|m| !m.optimised) {
             writeln!(
                 f,
                 "built without optimisation: these figures say nothing of a release"
             )?;
         }
-        let mut rows = vec![(
-            "the disk: one block written and waited for".to_owned(),
-            machine.fsync.to_string(),
-        )];
-        rows.extend(cold_starts(&self.cold_start));
+        let mut rows = self.machine.rows();
+        rows.extend(self.cold_start.rows());
         table(f, "this machine", &rows)?;
         for on in &self.ledgers {
             table(f, on.ledger.name(), &on.rows())?;
+        }
+        if !self.is_whole() {
+            writeln!(f, "\nnot measured")?;
+        }
+        for failed in &self.failed {
+            writeln!(f, "  {failed}")?;
         }
         Ok(())
     }
@@ -90,27 +139,45 @@ fn mib(kib: u64) -> String {
     format!("{:.1} MiB", kib as f64 / 1024.0)
 }
 
-fn cold_starts(measured: &ColdStarts) -> Vec<Row> {
-    let rows = |name: &str, server: &ColdStart| {
-        let memory = format!(
-            "{} ({} of it no file)",
-            mib(server.rss_kib),
-            mib(server.anonymous_kib)
-        );
-        [
-            (
-                format!("{name}: start until tools/list is answered"),
-                server.until_tools_listed.to_string(),
-            ),
-            (format!("{name}: resident memory then"), memory),
-        ]
-    };
-    let mut all = rows("askbus mcp", &measured.askbus).to_vec();
-    match &measured.node {
-        Some(node) => all.extend(rows("least server in Node", node)),
-        None => all.push(("least server in Node".to_owned(), "no node here".to_owned())),
+impl<T: Rows> Rows for Option<T> {
+    fn rows(&self) -> Vec<Row> {
+        self.as_ref().map(Rows::rows).unwrap_or_default()
     }
-    all
+}
+
+impl Rows for Machine {
+    fn rows(&self) -> Vec<Row> {
+        vec![row(
+            "the disk: one block written and waited for",
+            self.fsync,
+        )]
+    }
+}
+
+impl Rows for ColdStarts {
+    fn rows(&self) -> Vec<Row> {
+        let mut all = cold_start("askbus mcp", &self.askbus).to_vec();
+        match &self.node {
+            Some(node) => all.extend(cold_start("least server in Node", node)),
+            None => all.push(row("least server in Node", "no node here")),
+        }
+        all
+    }
+}
+
+fn cold_start(name: &str, server: &ColdStart) -> [Row; 2] {
+    let memory = format!(
+        "{} ({} of it no file)",
+        mib(server.rss_kib),
+        mib(server.anonymous_kib)
+    );
+    [
+        row(
+            format!("{name}: start until tools/list is answered"),
+            server.until_tools_listed,
+        ),
+        row(format!("{name}: resident memory then"), memory),
+    ]
 }
 
 fn memory(processes: &[Resident]) -> String {
@@ -132,14 +199,15 @@ impl OnLedger {
             replay: None,
         }
     }
+}
 
+impl Rows for OnLedger {
     fn rows(&self) -> Vec<Row> {
-        let mut rows = Vec::new();
-        rows.extend(self.submit_to_result.iter().flat_map(submits));
-        rows.extend(self.throughput.iter().flat_map(throughput));
-        rows.extend(self.cold_session.iter().flat_map(cold_sessions));
-        rows.extend(self.waiting.iter().flat_map(waiting));
-        rows.extend(self.replay.iter().flat_map(replay));
+        let mut rows = self.submit_to_result.rows();
+        rows.extend(self.throughput.rows());
+        rows.extend(self.cold_session.rows());
+        rows.extend(self.waiting.rows());
+        rows.extend(self.replay.rows());
         rows
     }
 }
@@ -148,82 +216,95 @@ fn row(name: impl Into<String>, value: impl fmt::Display) -> Row {
     (name.into(), value.to_string())
 }
 
-fn submits(s: &Submits) -> [Row; 2] {
-    [
-        row("person submits (live) → agent has the result", s.live),
-        row("person submits (request) → agent has the result", s.request),
-    ]
-}
-
-fn throughput(t: &Throughput) -> [Row; 2] {
-    let rate = format!(
-        "{:.0} ({} questions, {} at once, lost {}, repeated {})",
-        t.per_second, t.questions, t.at_once, t.lost, t.repeated
-    );
-    let cpu = format!(
-        "{:.0} µs in services, {:.0} µs in this program",
-        t.services_cpu_us, t.own_cpu_us
-    );
-    [
-        row("asked and answered a second", rate),
-        row("  processor time of one", cpu),
-    ]
-}
-
-fn cold_sessions(c: &ColdSessions) -> [Row; 2] {
-    let alone = format!("left alone for {} messages", c.messages_between);
-    [
-        row(format!("answer to a session {alone}"), c.cold),
-        row("  the next one in the same session", c.warm),
-    ]
-}
-
-fn waiting(figures: &WaitingFigures) -> Vec<Row> {
-    let mut rows = vec![
-        row("nothing waits: one more is shown", figures.none.shown),
-        row("nothing waits: one more is answered", figures.none.answered),
-    ];
-    for w in &figures.waiting {
-        let n = w.questions;
-        let each = short(w.bytes_per_question / 1024.0);
-        let opens = short(w.panel_opens_ms);
-        rows.extend([
-            row(format!("{n} wait: one more is shown"), w.one_more_shown),
+impl Rows for Submits {
+    fn rows(&self) -> Vec<Row> {
+        vec![
+            row("person submits (live) → agent has the result", self.live),
             row(
-                format!("{n} wait: one more is answered"),
-                w.one_more_answered,
+                "person submits (request) → agent has the result",
+                self.request,
             ),
-            row(format!("{n} wait: memory for each"), format!("{each} KiB")),
-            row(format!("{n} wait: memory"), memory(&w.processes)),
-            row(format!("{n} wait: a panel opens"), format!("{opens} ms")),
-            row(format!("{n} wait: asked a second"), w.asked_per_second),
-        ]);
+        ]
     }
-    let d = &figures.drained;
-    rows.push(row(
-        format!("{} answered by requests, a second", d.questions),
-        format!(
-            "{} (lost {}, repeated {})",
-            d.answered_per_second, d.lost, d.repeated
-        ),
-    ));
-    rows
 }
 
-fn replay(r: &Replay) -> Vec<Row> {
-    let log = format!("log of {}", r.events);
-    let ready = |ready: &super::replay::Ready| {
-        let ms = short(ready.ms);
-        row(
-            format!("{log}: {} is ready", ready.service),
-            format!("{ms} ms"),
-        )
-    };
-    let mut rows: Vec<Row> = r.ready_ms.iter().map(ready).collect();
-    rows.push(row(format!("{log}: memory"), memory(&r.processes)));
-    rows.push(row(
-        format!("{log}: written a second"),
-        r.written_per_second,
-    ));
-    rows
+impl Rows for Throughput {
+    fn rows(&self) -> Vec<Row> {
+        let rate = format!(
+            "{:.0} ({} questions, {} at once, lost {}, repeated {})",
+            self.per_second, self.questions, self.at_once, self.lost, self.repeated
+        );
+        let cpu = format!(
+            "{:.0} µs in services, {:.0} µs in this program",
+            self.services_cpu_us, self.own_cpu_us
+        );
+        vec![
+            row("asked and answered a second", rate),
+            row("  processor time of one", cpu),
+        ]
+    }
+}
+
+impl Rows for ColdSessions {
+    fn rows(&self) -> Vec<Row> {
+        let alone = format!("left alone for {} messages", self.messages_between);
+        vec![
+            row(format!("answer to a session {alone}"), self.cold),
+            row("  the next one in the same session", self.warm),
+        ]
+    }
+}
+
+impl Rows for WaitingFigures {
+    fn rows(&self) -> Vec<Row> {
+        let mut rows = vec![
+            row("nothing waits: one more is shown", self.none.shown),
+            row("nothing waits: one more is answered", self.none.answered),
+        ];
+        for w in &self.waiting {
+            let n = w.questions;
+            let each = short(w.bytes_per_question / 1024.0);
+            let opens = short(w.panel_opens_ms);
+            rows.extend([
+                row(format!("{n} wait: one more is shown"), w.one_more_shown),
+                row(
+                    format!("{n} wait: one more is answered"),
+                    w.one_more_answered,
+                ),
+                row(format!("{n} wait: memory for each"), format!("{each} KiB")),
+                row(format!("{n} wait: memory"), memory(&w.processes)),
+                row(format!("{n} wait: a panel opens"), format!("{opens} ms")),
+                row(format!("{n} wait: asked a second"), w.asked_per_second),
+            ]);
+        }
+        let d = &self.drained;
+        rows.push(row(
+            format!("{} answered by requests, a second", d.questions),
+            format!(
+                "{} (lost {}, repeated {})",
+                d.answered_per_second, d.lost, d.repeated
+            ),
+        ));
+        rows
+    }
+}
+
+impl Rows for Replay {
+    fn rows(&self) -> Vec<Row> {
+        let log = format!("log of {}", self.events);
+        let ready = |ready: &super::replay::Ready| {
+            let ms = short(ready.ms);
+            row(
+                format!("{log}: {} is ready", ready.service),
+                format!("{ms} ms"),
+            )
+        };
+        let mut rows: Vec<Row> = self.ready_ms.iter().map(ready).collect();
+        rows.push(row(format!("{log}: memory"), memory(&self.processes)));
+        rows.push(row(
+            format!("{log}: written a second"),
+            self.written_per_second,
+        ));
+        rows
+    }
 }
