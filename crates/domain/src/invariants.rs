@@ -1,6 +1,9 @@
 //! The laws of one session, as functions that tests, debug builds and the simulator call.
 
-use crate::{Clarification, ClarifyId, DecidedBy, Event, Outcome, Session, Timestamp};
+mod riding;
+
+use crate::{Clarification, ClarifyId, DecidedBy, Dialect, Event, Outcome, Session, Timestamp};
+use riding::Riding;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A law that was broken, in words.
@@ -41,22 +44,6 @@ pub fn check_settles_once(before: &Session, event: &Event) -> Result<(), Broken>
     }
 }
 
-/// What rides on to the agent was waiting to, and every late message rides once at most.
-fn check_rides(before: &Session, event: &Event) -> Result<(), Broken> {
-    let riding = match event {
-        Event::Resolved { outcome, .. } => &outcome.late,
-        Event::Begun { turn } => &turn.late,
-        _ => return Ok(()),
-    };
-    match riding.iter().find(|m| !before.late().contains(m)) {
-        Some(message) => Err(Broken(format!(
-            "late message {} to {} rides although it does not wait",
-            message.answer_id, message.clarify_id
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// A clarification times out when its time is up and not before, and a person settles it only by an
 /// answer that was stored by then (A4).
 ///
@@ -76,9 +63,21 @@ pub fn check_in_time(before: &Clarification, outcome: &Outcome) -> Result<(), Br
     Ok(())
 }
 
+/// What waits already with the same questions, of the same asker and for the same people.
+fn same_waits(session: &Session, new: &Clarification) -> Option<ClarifyId> {
+    let resumes = |c: &Clarification| c.dialect == Dialect::Ask;
+    let same = |c: &&Clarification| {
+        resumes(c)
+            && resumes(new)
+            && (&c.asker_id, &c.questions) == (&new.asker_id, &new.questions)
+            && (&c.to, &c.parent) == (&new.to, &new.parent)
+    };
+    session.pending().find(same).map(|c| c.id)
+}
+
 /// The whole history of a session, each event with the moment the log stored it: every turn is begun
 /// once; every clarification is asked once and within a turn, is settled once at most and in time, and
-/// waits no longer than its turn.
+/// waits no longer than its turn; every late message that is on its way arrives, once.
 ///
 /// # Errors
 /// The first law that is broken.
@@ -87,10 +86,11 @@ pub fn check_history<'a>(
 ) -> Result<(), Broken> {
     let mut session = Session::default();
     let mut begun = BTreeSet::new();
+    let mut riding = Riding::default();
     let mut asked: BTreeMap<ClarifyId, Clarification> = BTreeMap::new();
     for (at, event) in events {
         check_settles_once(&session, event)?;
-        check_rides(&session, event)?;
+        riding.take(session.latest_turn(), event)?;
         match event {
             Event::Begun { turn } if !begun.insert(&turn.begin_id) => {
                 return Err(Broken(format!(
@@ -115,6 +115,11 @@ pub fn check_history<'a>(
                     return Err(Broken(format!("{clarify_id} was asked before by {ask_id}")));
                 }
                 let new = Clarification::requested(event);
+                if let Some(same) = new.as_ref().and_then(|new| same_waits(&session, new)) {
+                    return Err(Broken(format!(
+                        "{clarify_id} is asked although {same} waits"
+                    )));
+                }
                 if new.and_then(|c| asked.insert(*clarify_id, c)).is_some() {
                     return Err(Broken(format!("{clarify_id} is asked twice")));
                 }
@@ -138,5 +143,5 @@ pub fn check_history<'a>(
             check_waits_in_turn(&session)?;
         }
     }
-    Ok(())
+    riding.end()
 }

@@ -26,23 +26,24 @@ pub enum Verdict {
 }
 
 /// What to tell the author of `response` once it has been decided: a function of the state alone,
-/// so that a repeated delivery is told the same.
+/// so that a repeated delivery is told the same. None as long as it has not: that its question is over
+/// does not say yet whether it was the author's to answer, nor where the words go.
 pub fn verdict(clarification: &Clarification, response: &Response) -> Option<Verdict> {
     let outcome = clarification.outcome.as_ref()?;
     let same = || {
         Outcome::of_person(response, &clarification.questions, outcome.resolved_at)
             .is_ok_and(|again| again.same_content(outcome))
     };
-    let own = clarification.was_settled_by(response);
-    Some(if own || same() {
-        Verdict::Settled(Arc::clone(outcome))
-    } else if outcome.decided_by() == DecidedBy::Person {
+    if clarification.was_settled_by(response) || same() {
+        return Some(Verdict::Settled(Arc::clone(outcome)));
+    }
+    let note = clarification.late_note(&response.actor.person, &response.answer_id)?;
+    Some(if outcome.decided_by() == DecidedBy::Person {
         Verdict::Conflict(Arc::clone(outcome))
     } else {
-        let note = clarification.late_note(&response.actor.person, &response.answer_id);
         Verdict::Late {
             outcome: Arc::clone(outcome),
-            goes_on: note.and_then(|n| n.goes_on),
+            goes_on: note.goes_on,
         }
     })
 }

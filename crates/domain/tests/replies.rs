@@ -167,7 +167,7 @@ fn ids(list: &[askbus_domain::QuestionId]) -> Vec<&str> {
 #[test]
 fn one_question_is_declined_and_the_others_answered() {
     let entries = vec![declines("q3"), entry("q1", &["o2"], "")];
-    let log = replied(&three(), AnswerAction::Answer, entries).unwrap();
+    let mut log = replied(&three(), AnswerAction::Answer, entries).unwrap();
     let settled = outcome(&log, 1);
     assert_eq!(settled.reason, Reason::Response);
     assert_eq!(settled.answers.len(), 1);
@@ -179,6 +179,9 @@ fn one_question_is_declined_and_the_others_answered() {
         AnswerAction::Answer,
         vec![declines("q2"), entry("q1", &["o2"], "")],
     );
+    assert_eq!(verdict(&log.find(cid(1)).unwrap(), &other), None);
+    log.run(&answer(1, other.clone(), at(2_000)), at(2_000))
+        .unwrap();
     let told = verdict(&log.find(cid(1)).unwrap(), &other);
     assert!(
         matches!(told, Some(askbus_domain::Verdict::Conflict(_))),
@@ -290,5 +293,28 @@ fn bounds_of_a_selection_hold_for_what_is_submitted() {
     ] {
         let log = answer(&["o1"], "", action).unwrap();
         assert_eq!(outcome(&log, 1).partial.len(), 1, "{action:?}");
+    }
+}
+
+// That a question is over does not say yet whether it was the author's to answer, nor where the words
+// go: until that is in the log there is no verdict.
+#[test]
+fn what_is_not_judged_has_no_verdict() {
+    let mut log = asked(|input| input.to = Some(to("ann")), &question());
+    log.run(&fixture::expire(), at(90_000)).unwrap();
+    for name in ["ann", "bob"] {
+        let sent = Response {
+            actor: person(name),
+            ..chosen(&format!("{name}'s"), "o1")
+        };
+        assert_eq!(verdict(&log.find(cid(1)).unwrap(), &sent), None, "{name}");
+        let judged = log.run(&from(name, &Rights::default(), 91_000), at(91_000));
+        let told = verdict(&log.find(cid(1)).unwrap(), &sent);
+        if name == "ann" {
+            let way = Some(askbus_domain::GoesOn::NextResult);
+            assert_eq!(told, Some(fixture::late_verdict(outcome(&log, 1), way)));
+        } else {
+            assert_eq!((judged, told), (Err(Rejection::NotAddressed), None));
+        }
     }
 }

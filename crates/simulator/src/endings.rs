@@ -21,6 +21,7 @@ const DRAINED_WITHIN: Duration = Duration::from_mins(5);
 const LEASES_END_WITHIN: Duration = Duration::from_secs(20);
 /// The same on a bus that loses many heartbeats.
 const LEASES_END_LATE_WITHIN: Duration = Duration::from_mins(4);
+
 /// Waits until everybody has ended and everything is judged.
 pub(crate) async fn settle_down(
     world: &Arc<World>,
@@ -31,6 +32,7 @@ pub(crate) async fn settle_down(
     if timeout(AGENTS_END_WITHIN, ended).await.is_err() {
         world.broken("an agent does not come to an end");
     }
+    world.asked.cancel();
     leases_end(world, handle).await;
     // People have read the log by then, and do what they mean to do.
     tokio::time::sleep(Duration::from_secs(5)).await;

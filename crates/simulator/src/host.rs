@@ -1,12 +1,15 @@
 //! A host: begins turns for guests in one session, and ends, replaces or loses them.
 
-use crate::agent;
 use crate::random::Random;
-use crate::world::{LEASE, World, keys};
+use crate::world::{BegunTurn, LEASE, World, keys};
+use crate::{agent, policy};
+use askbus_domain::{ClarifyId, ContextId};
 use askbus_wire::client::Client;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto::begin_turn_request::Life;
-use askbus_wire::proto::{BeginTurnRequest, EndTurnRequest, HoldTurnRequest};
+use askbus_wire::proto::{
+    BeginTurnRequest, BeginTurnResponse, EndTurnRequest, EndTurnResponse, HoldTurnRequest, Parent,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -30,9 +33,12 @@ pub(crate) async fn live(world: Arc<World>, mut random: Random) {
             let longest = if random.percent(30) { 600_000 } else { 25_000 };
             Life::ForMs(random.between(1_000, longest))
         };
-        let Some(context) = begin(&client, turn, life).await else {
+        let request = wanted(&world, turn, life, &mut random);
+        let Some(begun) = begin(&client, request).await else {
             continue;
         };
+        let context = begun.context_id.clone();
+        note_begun(&world, begun);
         let holding = held.then(|| tokio::spawn(hold(client.clone(), context.clone())));
         for guest in 0..random.between(1, 2) {
             let guest = agent::live(
@@ -46,7 +52,7 @@ pub(crate) async fn live(world: Arc<World>, mut random: Random) {
         }
         tokio::time::sleep(random.millis(500, 12_000)).await;
         if random.percent(40) {
-            end(&client, context).await;
+            end(&world, &client, context).await;
         }
         // Else the next turn replaces it, or it ends by itself.
         if let Some(holding) = holding {
@@ -56,19 +62,34 @@ pub(crate) async fn live(world: Arc<World>, mut random: Random) {
     while guests.join_next().await.is_some() {}
 }
 
+/// What the host wants of a turn; a retry wants the same.
+fn wanted(world: &World, turn: u64, life: Life, random: &mut Random) -> BeginTurnRequest {
+    let (said, layer) = policy::of_turn(random);
+    let begin_id = format!("turn-{turn}");
+    world.records().turns.insert(begin_id.clone(), layer);
+    let parent = random.percent(15).then(|| Parent {
+        session_id: "above".into(),
+        name: "helper".into(),
+    });
+    BeginTurnRequest {
+        begin_id,
+        session_id: SESSION.into(),
+        run_id: format!("run-{turn}"),
+        life: Some(life),
+        policy: Some(said),
+        language: if random.percent(30) { "zh" } else { "" }.into(),
+        toolset: "ask".into(),
+        parent,
+        ..BeginTurnRequest::default()
+    }
+}
+
 /// Begins a turn, again and again while the service cannot be reached.
-async fn begin(client: &Client, turn: u64, life: Life) -> Option<String> {
+async fn begin(client: &Client, request: BeginTurnRequest) -> Option<BeginTurnResponse> {
     for _ in 0..8 {
-        let request = BeginTurnRequest {
-            begin_id: format!("turn-{turn}"),
-            session_id: SESSION.into(),
-            run_id: format!("run-{turn}"),
-            life: Some(life.clone()),
-            ..BeginTurnRequest::default()
-        };
         let mut turns = client.turns.clone();
-        match tokio::time::timeout(CALL, turns.begin_turn(request)).await {
-            Ok(Ok(begun)) => return Some(begun.into_inner().context_id),
+        match tokio::time::timeout(CALL, turns.begin_turn(request.clone())).await {
+            Ok(Ok(begun)) => return Some(begun.into_inner()),
             Ok(Err(status)) if WireError::from_status(&status).code != ErrorCode::Unavailable => {
                 return None;
             }
@@ -78,7 +99,19 @@ async fn begin(client: &Client, turn: u64, life: Life) -> Option<String> {
     None
 }
 
-async fn end(client: &Client, context_id: String) {
+fn note_begun(world: &World, begun: BeginTurnResponse) {
+    let Ok(context_id) = ContextId::parse(&begun.context_id) else {
+        return world.broken(format!("a turn was begun without a name: {begun:?}"));
+    };
+    let begun = BegunTurn {
+        context_id,
+        late: begun.late,
+        instruction: begun.instruction,
+    };
+    world.records().begun.push(begun);
+}
+
+async fn end(world: &World, client: &Client, context_id: String) {
     for _ in 0..4 {
         let request = EndTurnRequest {
             context_id: context_id.clone(),
@@ -86,11 +119,20 @@ async fn end(client: &Client, context_id: String) {
             profile: String::new(),
         };
         let mut turns = client.turns.clone();
-        if let Ok(Ok(_)) = tokio::time::timeout(CALL, turns.end_turn(request)).await {
-            return;
+        if let Ok(Ok(ended)) = tokio::time::timeout(CALL, turns.end_turn(request)).await {
+            return note_ended(world, &context_id, ended.into_inner());
         }
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
+}
+
+fn note_ended(world: &World, context_id: &str, ended: EndTurnResponse) {
+    let Ok(context_id) = ContextId::parse(context_id) else {
+        return;
+    };
+    let ids = ended.deferred.into_iter();
+    let ids = ids.filter_map(|question| ClarifyId::parse(&question.clarify_id).ok());
+    world.records().replies.push((context_id, ids.collect()));
 }
 
 /// Holds a turn for as long as it is on, whatever happens to the connection.

@@ -1,13 +1,19 @@
 //! The promises of a whole run, as functions over what the log, the inbox and everybody in it saw.
 
+mod late;
 mod people;
+mod policy;
+mod presence;
 
-use crate::world::{LEASE, Records};
+use crate::world::{LEASE, Records, rights};
 use askbus_domain::{
-    AskerId, CancelCause, Clarification, ClarifyId, Event, Millis, Outcome, Response, SessionId,
-    Timestamp, Verdict, check_history, verdict,
+    AskerId, CancelCause, Clarification, ClarifyId, Event, Millis, Outcome, PersonId, Response,
+    SessionId, Timestamp, Verdict, check_history, verdict,
 };
+pub use late::{check_begun, check_replies, check_sent_on};
 pub use people::{check_history_is_shown, check_screens, check_told};
+pub use policy::{check_addressees, check_policy};
+pub use presence::check_presence;
 
 use askbus_ledger::Stored;
 use askbus_ledger::hostile::Arrived;
@@ -103,6 +109,12 @@ pub fn check(history: &History<'_>) -> Vec<String> {
     broken.extend(check_unasked(history));
     broken.extend(check_outcomes_are_heard(history));
     broken.extend(check_the_gone_are_gone(history));
+    broken.extend(check_policy(history));
+    broken.extend(check_addressees(history));
+    broken.extend(check_presence(history));
+    broken.extend(check_begun(history));
+    broken.extend(check_replies(history));
+    broken.extend(check_sent_on(history));
     broken
 }
 
@@ -242,16 +254,22 @@ pub fn check_holds(history: &History<'_>) -> Vec<String> {
     broken
 }
 
-/// What was refused does not fit its question; nothing else is a reason.
+/// Whether a question is meant for a person.
+fn may_answer(question: &Clarification, person: &PersonId) -> bool {
+    let to = question.to.as_ref();
+    to.is_none_or(|to| to.allows(&rights(person.as_str()), person))
+}
+
+/// What was refused does not fit its question, or was not its author's to say; nothing else is a reason.
 pub fn check_refusals(history: &History<'_>) -> Vec<String> {
     let mut broken = Vec::new();
     for arrived in history.arrivals {
         let InboxBody::Respond(response) = &arrived.message.body else {
             continue;
         };
-        let fits = history
-            .of(arrived.clarify_id)
-            .is_some_and(|question| response.fits(&question.questions));
+        let fits = history.of(arrived.clarify_id).is_some_and(|question| {
+            response.fits(&question.questions) && may_answer(&question, &response.actor.person)
+        });
         if fits && is_refused(history, response) {
             broken.push(format!("{response:?} was refused although it fits"));
         }

@@ -16,6 +16,7 @@ pub mod invariants;
 mod network;
 mod panel;
 mod person;
+mod policy;
 mod process;
 mod random;
 mod run;

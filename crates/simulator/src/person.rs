@@ -3,8 +3,8 @@
 
 use crate::panel::{self, Socket};
 use crate::random::Random;
-use crate::world::{Shown, Told, World};
-use askbus_domain::{ClarifyId, Timestamp};
+use crate::world::{Shown, Told, ToldOn, World};
+use askbus_domain::{ClarifyId, GoesOn, Timestamp};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,6 +16,10 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 const VERDICT: Duration = Duration::from_secs(30);
 /// Nobody takes longer to answer, in milliseconds.
 const LONGEST: u64 = 20_000;
+/// How long somebody stays who does not stay to the end, and how long they are away then, in
+/// milliseconds.
+const STAYS: (u64, u64) = (1_000, 25_000);
+const AWAY: (u64, u64) = (1_000, 45_000);
 /// How often an answer is sent that is not taken.
 const TRIES: u32 = 8;
 
@@ -23,7 +27,9 @@ const TRIES: u32 = 8;
 enum Act {
     Ignore,
     Answer,
+    Partly,
     Dismiss,
+    DismissOne,
     Skip,
     AskBack,
     Hold,
@@ -36,6 +42,8 @@ struct Plan {
     object: Value,
     /// Which answer this is, if it is one: it will be told what became of it.
     answer: Option<String>,
+    /// Whether it is an answer that says something of its own.
+    says: bool,
     tries: u32,
     /// Keeps the run from ending before.
     _acting: TaskTrackerToken,
@@ -54,6 +62,8 @@ struct Person {
     /// Questions that were thought about.
     known: BTreeSet<ClarifyId>,
     plans: Vec<Plan>,
+    /// How many of a hundred visits come to an end.
+    restless: u32,
     /// Answers on their way, with the moment each was sent on this connection.
     sent: BTreeMap<String, (Instant, Plan)>,
 }
@@ -63,10 +73,16 @@ pub(crate) async fn live(world: Arc<World>, name: &'static str, random: Random) 
     let Some(token) = panel::token(name) else {
         return world.broken(format!("{name} has no credential"));
     };
+    let mut random = random;
+    let restless = random.choose(&[(2, 0), (1, 40), (1, 100)], 0);
+    if random.percent(restless) {
+        away(&world, &mut random).await;
+    }
     let mut person = Person {
         world: Arc::clone(&world),
         name,
         random,
+        restless,
         seen: None,
         whole: false,
         waiting: BTreeSet::new(),
@@ -76,8 +92,11 @@ pub(crate) async fn live(world: Arc<World>, name: &'static str, random: Random) 
     };
     while !world.over.is_cancelled() {
         let opened = Socket::open(&world, token, person.seen, &mut person.random).await;
-        if let Some(socket) = opened {
-            person.look(socket).await;
+        if let Some(socket) = opened
+            && person.look(socket).await
+        {
+            away(&world, &mut person.random).await;
+            continue;
         }
         let pause = person.random.millis(10, 1_500);
         let _ = tokio::time::timeout(pause, world.over.cancelled()).await;
@@ -89,9 +108,20 @@ pub(crate) async fn live(world: Arc<World>, name: &'static str, random: Random) 
         .extend(waiting.into_iter().map(|id| (name, id)));
 }
 
+/// Nobody is there for a while, as long as anybody asks.
+async fn away(world: &World, random: &mut Random) {
+    let pause = random.millis(AWAY.0, AWAY.1);
+    let _ = tokio::time::timeout(pause, world.asked.cancelled()).await;
+}
+
 impl Person {
-    /// Looks and acts while the connection stands.
-    async fn look(&mut self, mut socket: Socket) {
+    /// Looks and acts while the connection stands; true when the person went away.
+    async fn look(&mut self, mut socket: Socket) -> bool {
+        let stays = self.random.millis(STAYS.0, STAYS.1);
+        let leaves = self
+            .random
+            .percent(self.restless)
+            .then(|| Instant::now() + stays);
         // What was said on the last connection is said again: it may not have arrived.
         for (_, (_, plan)) in std::mem::take(&mut self.sent) {
             self.plans.push(plan);
@@ -104,15 +134,17 @@ impl Person {
             let due = next.chain(overdue).min();
             tokio::select! {
                 biased;
-                () = world.over.cancelled() => return,
+                () = world.over.cancelled() => return false,
                 object = socket.next() => match object {
                     Some(object) => self.hear(connection, object),
-                    None => return,
+                    None => return false,
                 },
+                () = tokio::time::sleep_until(leaves.unwrap_or_else(Instant::now)),
+                    if leaves.is_some() && !world.asked.is_cancelled() => return true,
                 () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     self.complain();
                     if !self.act(&mut socket).await {
-                        return;
+                        return false;
                     }
                 }
             }
@@ -160,7 +192,11 @@ impl Person {
         // A verdict names the answer and has no place in the log.
         if let Some(id) = own.filter(|_| object.get("seq").is_none()) {
             let id = id.to_owned();
-            return self.told(id, object);
+            return match event {
+                "clarify.passed_on" => self.told_on(id, &object),
+                _ if is_of_pass_on(&object) => self.pass_on(&id, &object),
+                _ => self.told(id, object),
+            };
         }
         match (event, panel::question(&object)) {
             ("clarify.requested", Some(id)) => {
@@ -201,11 +237,44 @@ impl Person {
         });
     }
 
+    fn told_on(&self, answer_id: String, object: &Value) {
+        let goes_on = object.get("goes_on").cloned();
+        let goes_on = goes_on.and_then(|word| serde_json::from_value::<GoesOn>(word).ok());
+        let (Some(clarify_id), Some(goes_on)) = (panel::question(object), goes_on) else {
+            return self
+                .world
+                .broken(format!("{} was told {object}", self.name));
+        };
+        self.world.records().sent_on.push(ToldOn {
+            person: self.name,
+            clarify_id,
+            answer_id,
+            goes_on,
+        });
+    }
+
+    /// Means to send a late answer on.
+    fn pass_on(&mut self, answer_id: &str, object: &Value) {
+        let Some(id) = panel::question(object) else {
+            return;
+        };
+        let at = Instant::now() + self.random.millis(0, 3_000);
+        let object = json!({"event": "clarify.pass_on", "clarify_id": id, "answer_id": answer_id,
+            "pass_id": format!("on-{answer_id}")});
+        self.plan(at, object, None);
+    }
+
     /// Hears what became of an answer; sends it again when it was not taken for a passing reason.
     fn told(&mut self, id: String, object: Value) {
         let was_taken = object.get("event").and_then(Value::as_str) == Some("clarify.sent")
             || object.get("verdict").is_some();
         let sent = self.sent.remove(&id);
+        // Somebody else was faster; or nobody wants more now.
+        let says = sent.as_ref().is_some_and(|(_, plan)| plan.says);
+        let verdict = object.get("verdict").and_then(Value::as_str);
+        if says && matches!(verdict, Some("conflict" | "late")) && self.random.percent(60) {
+            self.pass_on(&id, &object);
+        }
         if let Some(clarify_id) = panel::question(&object) {
             self.world.records().told.push(Told {
                 person: self.name,
@@ -239,10 +308,16 @@ impl Person {
             random.between(0, left.saturating_mul(13) / 10)
         };
         let mut at = Instant::now() + Duration::from_millis(wait.min(LONGEST));
+        let may_answer = shown.get("may_answer").and_then(Value::as_bool) == Some(true);
+        if !may_answer && random.percent(70) {
+            return;
+        }
         let kind = random.choose(
             &[
                 (20, Act::Ignore),
-                (45, Act::Answer),
+                (35, Act::Answer),
+                (5, Act::Partly),
+                (5, Act::DismissOne),
                 (7, Act::Dismiss),
                 (4, Act::Skip),
                 (4, Act::AskBack),
@@ -263,7 +338,9 @@ impl Person {
             at += self.random.millis(0, 15_000);
         }
         let answer_id = format!("{}-{:016x}", self.name, self.random.seed());
-        let object = answer(id, &answer_id, kind, &mut self.random);
+        let questions = shown.get("questions").and_then(Value::as_array);
+        let questions = questions.map_or(1, Vec::len);
+        let object = answer(id, &answer_id, kind, questions, &mut self.random);
         self.plan(at, object.clone(), Some(answer_id.clone()));
         if self.random.percent(20) {
             // The same again, at once or much later.
@@ -275,6 +352,7 @@ impl Person {
     fn plan(&mut self, at: Instant, object: Value, answer: Option<String>) {
         self.plans.push(Plan {
             at,
+            says: answer.is_some() && says(&object),
             object,
             answer,
             tries: 0,
@@ -283,27 +361,66 @@ impl Person {
     }
 }
 
-fn answer(id: ClarifyId, answer_id: &str, kind: Act, random: &mut Random) -> Value {
-    let mut entry = if random.percent(50) {
-        json!({"option_ids": ["o1"]})
+/// Whether an object is about a late answer that was to be sent on, and could not be: it names no
+/// run, as what is said of answers does.
+fn is_of_pass_on(object: &Value) -> bool {
+    let kept = object.get("kept").and_then(Value::as_bool) == Some(true);
+    kept && object.get("run_id").is_none() && object.get("verdict").is_none()
+}
+
+/// Whether a message is an answer with something in it.
+fn says(object: &Value) -> bool {
+    object.get("action").and_then(Value::as_str) == Some("answer")
+        && object
+            .get("answers")
+            .and_then(Value::as_array)
+            .is_some_and(|answers| {
+                let mut chosen = answers.iter();
+                chosen.any(|a| a.get("option_ids").is_some() || a.get("text").is_some())
+            })
+}
+
+/// What is said of the `nth` question.
+fn entry(nth: usize, answer_id: &str, random: &mut Random) -> Value {
+    let question = format!("q{}", nth + 1);
+    if random.percent(50) {
+        json!({"question_id": question, "option_ids": ["o1"]})
     } else {
-        json!({"text": format!("words of {answer_id}")})
-    };
+        json!({"question_id": question, "text": format!("words of {answer_id} to {question}")})
+    }
+}
+
+fn answer(
+    id: ClarifyId,
+    answer_id: &str,
+    kind: Act,
+    questions: usize,
+    random: &mut Random,
+) -> Value {
     let action = match kind {
         Act::Dismiss => "dismiss",
         Act::Skip => "skip",
         Act::AskBack => "ask_back",
-        Act::Ignore | Act::Answer | Act::Hold | Act::Misfit => "answer",
+        _ => "answer",
     };
-    if let (Act::Misfit, Some(entry)) = (kind, entry.as_object_mut()) {
-        entry.insert("question_id".to_owned(), "q9".into());
+    let mut entries: Vec<Value> = (0..questions)
+        .map(|nth| entry(nth, answer_id, random))
+        .collect();
+    match kind {
+        Act::Misfit => entries.push(json!({"question_id": "q9", "option_ids": ["o1"]})),
+        Act::Partly => entries.truncate(1),
+        Act::DismissOne => {
+            entries.pop();
+            entries.push(json!({"question_id": format!("q{questions}"), "dismissed": true}));
+        }
+        _ => {}
     }
     let mut object = json!({
         "event": "clarify.respond",
         "clarify_id": id,
         "answer_id": answer_id,
         "action": action,
-        "answers": [entry],
+        "answers": entries,
     });
     if let (Act::AskBack, Some(object)) = (kind, object.as_object_mut()) {
         object.insert("text".to_owned(), format!("more for {answer_id}").into());

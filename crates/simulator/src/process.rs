@@ -5,7 +5,6 @@ use crate::faulty::{self, Line, Switch};
 use crate::network;
 use crate::random::Random;
 use crate::world::{LEASE, World, keys};
-use askbus_domain::PolicyTable;
 use askbus_gateway as gateway;
 use askbus_ledger::Bus;
 use askbus_session_binding as session_binding;
@@ -94,7 +93,7 @@ impl Start {
                     instance: self.instance,
                     lease: LEASE,
                     heartbeat: session_binding::Options::heartbeat_for(LEASE),
-                    policy: PolicyTable::default(),
+                    policy: world.policy.clone(),
                 };
                 match session_binding::start(options, stop).await {
                     Ok(handle) => Ok(Some(Running::SessionBinding(handle))),

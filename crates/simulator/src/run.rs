@@ -6,7 +6,7 @@ use crate::invariants::{History, check};
 use crate::process::{self, Nature, Service};
 use crate::random::Random;
 use crate::world::{EPOCH, World, keys};
-use crate::{agent, host, person};
+use crate::{agent, host, person, policy};
 use askbus_domain::{Event, Timestamp};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};
 use askbus_wire::messages::Lease;
@@ -103,7 +103,10 @@ async fn listen(world: Arc<World>) {
         let Some(heartbeat) = heartbeat else { return };
         let now = world.clock.now();
         let named = heartbeat.leases.iter().filter_map(Lease::kept);
-        world.records().alive.extend(named.map(|kept| (now, kept)));
+        let mut records = world.records();
+        records.alive.extend(named.map(|kept| (now, kept)));
+        let people = heartbeat.people.iter().cloned();
+        records.present.extend(people.map(|person| (now, person)));
     }
 }
 
@@ -142,15 +145,22 @@ fn on_a_day(random: &mut Random) -> Faults {
 
 async fn simulate(seed: u64) -> Report {
     let mut random = Random::new(seed);
-    let faults = faults(&mut random);
+    // Only where nothing is broken is it known who knows what.
+    let quiet = random.percent(15);
+    let faults = if quiet {
+        Faults::NONE
+    } else {
+        faults(&mut random)
+    };
     let (bus, handle) = hostile::open_at(random.seed(), faults, EPOCH);
     let replicas = usize::try_from(random.between(1, 3)).unwrap_or(1);
     let gateways = usize::try_from(random.between(1, 2)).unwrap_or(1);
-    let world = World::new(bus, replicas, gateways);
+    let world = World::new(bus, policy::table(&mut random), replicas, gateways);
     world.records().heartbeats_arrive = faults.lost_heartbeat == 0;
+    world.records().quiet = quiet;
     let mut background = JoinSet::new();
     background.spawn(listen(Arc::clone(&world)));
-    for nature in natures(replicas, gateways, &mut random) {
+    for nature in natures(replicas, gateways, quiet, &mut random) {
         background.spawn(process::live(Arc::clone(&world), nature, random.fork()));
     }
     for name in ["ann", "bob"] {
@@ -186,7 +196,7 @@ async fn simulate(seed: u64) -> Report {
     report
 }
 
-fn natures(replicas: usize, gateways: usize, random: &mut Random) -> Vec<Nature> {
+fn natures(replicas: usize, gateways: usize, quiet: bool, random: &mut Random) -> Vec<Nature> {
     let skewed = random.between(0, 3);
     let bindings = (0..replicas).map(|index| (Service::SessionBinding, index));
     let all = bindings.chain((0..gateways).map(|index| (Service::Gateway, index)));
@@ -205,7 +215,7 @@ fn natures(replicas: usize, gateways: usize, random: &mut Random) -> Vec<Nature>
             fragile_permille: u32::try_from(random.between(0, 20)).unwrap_or(0),
             error_ms: i64::try_from(random.between(0, 50)).unwrap_or(0) - 25,
             slow_tail: random.millis(0, 500),
-            troubled: random.percent(85),
+            troubled: random.percent(85) && !quiet,
         }
     };
     all.map(nature).collect()

@@ -3,14 +3,17 @@
 use crate::random::Random;
 use askbus_credential::{Grant, Issuer, Role, Verifier};
 use askbus_domain::{
-    ClarifyId, Millis, Outcome, PersonId, ProfileId, SessionId, TenantId, Timestamp,
+    Addressee, ClarifyId, ContextId, GoesOn, GroupId, Millis, OnTimeout, Outcome, PersonId,
+    PolicyLayer, PolicyTable, ProfileId, Rights, SessionId, TenantId, Timestamp, WhenAbsent, Wish,
 };
 use askbus_ledger::Bus;
 use askbus_wire::client::Target;
 use askbus_wire::clock::Clock;
 use askbus_wire::memory::MemoryAddress;
-use askbus_wire::messages::Kept;
+use askbus_wire::messages::{Kept, PersonPresent};
+use askbus_wire::proto::LateMessage;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -23,8 +26,9 @@ pub(crate) const EPOCH: Timestamp = Timestamp::from_unix_millis(1_800_000_000_00
 /// How long an asker or the holder of a turn may be missing.
 pub(crate) const LEASE: Millis = Millis(3_000);
 const TENANT: &str = "t";
-/// Everybody who may answer.
-const PEOPLE: [&str; 2] = ["ann", "bob"];
+const PROFILE: &str = "default";
+/// Everybody who may answer, each with their one group.
+const PEOPLE: [(&str, &str); 2] = [("ann", "team"), ("bob", "ops")];
 
 /// Keys and credentials, made once a process: they take longer than a run.
 pub(crate) struct Keys {
@@ -43,23 +47,26 @@ pub(crate) fn keys() -> &'static Keys {
     KEYS.get_or_init(|| {
         let dir = TempDir::new().expect("a temporary folder can be made");
         let issuer = Issuer::open_or_create(dir.path()).expect("keys can be made");
-        let token = |role, who: &str| {
+        let token = |role, who: &str, groups: Vec<String>| {
             let grant = Grant {
                 subject: PersonId::new(who).expect("a name"),
                 role,
                 tenant: tenant(),
-                profiles: vec![ProfileId::new("default").expect("a name")],
-                groups: Vec::new(),
+                profiles: vec![profile()],
+                groups,
                 life: Duration::from_hours(24),
             };
             issuer.sign(&grant).expect("a credential can be made").0
         };
         Keys {
             verifier: Verifier::open(dir.path()).expect("the key can be read"),
-            agent: token(Role::Agent, "robot"),
-            host: token(Role::Host, "ci"),
+            agent: token(Role::Agent, "robot", Vec::new()),
+            host: token(Role::Host, "ci", Vec::new()),
             people: PEOPLE
-                .map(|name| (name.to_owned(), token(Role::Person, name)))
+                .map(|(name, group)| {
+                    let groups = vec![group.to_owned()];
+                    (name.to_owned(), token(Role::Person, name, groups))
+                })
                 .to_vec(),
             _dir: dir,
         }
@@ -70,6 +77,63 @@ pub(crate) fn keys() -> &'static Keys {
 #[allow(clippy::expect_used)]
 pub(crate) fn tenant() -> TenantId {
     TenantId::new(TENANT).expect("a name")
+}
+
+/// The one profile of a run.
+#[allow(clippy::expect_used)]
+pub(crate) fn profile() -> ProfileId {
+    ProfileId::new(PROFILE).expect("a name")
+}
+
+/// What a person's credential allows.
+pub(crate) fn rights(person: &str) -> Rights {
+    let group = PEOPLE.iter().find(|(name, _)| *name == person);
+    Rights {
+        groups: group
+            .and_then(|(_, group)| GroupId::new(*group).ok())
+            .into_iter()
+            .collect(),
+        operator: false,
+    }
+}
+
+/// What an agent wanted of a question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// The timeout it named.
+    pub timeout: Option<Wish>,
+    /// What is to become of it when its time is up.
+    pub on_timeout: Option<OnTimeout>,
+    /// What is to become of it when nobody is present.
+    pub when_absent: Option<WhenAbsent>,
+    /// Whom it is meant for.
+    pub to: Option<Addressee>,
+    /// The session above the sub-agent that asks.
+    pub parent: Option<String>,
+}
+
+/// What a host was told when it began a turn.
+#[derive(Debug, Clone)]
+pub struct BegunTurn {
+    /// Its turn.
+    pub context_id: ContextId,
+    /// Late messages it was given.
+    pub late: Vec<LateMessage>,
+    /// The instruction for its agent.
+    pub instruction: String,
+}
+
+/// What a person was told when they sent a late answer of theirs on.
+#[derive(Debug, Clone)]
+pub struct ToldOn {
+    /// Who.
+    pub person: &'static str,
+    /// Which question it was meant for.
+    pub clarify_id: ClarifyId,
+    /// Which answer.
+    pub answer_id: String,
+    /// Where it goes.
+    pub goes_on: GoesOn,
 }
 
 /// What a person was told about an answer of theirs.
@@ -141,6 +205,22 @@ pub struct Records {
     pub calm_since: Option<Timestamp>,
     /// Questions of which an agent was told that nobody was asked.
     pub unasked: Vec<String>,
+    /// What agents wanted of their questions, by the text of the first.
+    pub askings: BTreeMap<String, Asking>,
+    /// What hosts wanted of the policy, by the id of the begin.
+    pub turns: BTreeMap<String, PolicyLayer>,
+    /// What hosts were told when they began a turn.
+    pub begun: Vec<BegunTurn>,
+    /// What hosts were told that a turn of theirs came to: the questions that become its reply.
+    pub replies: Vec<(ContextId, Vec<ClarifyId>)>,
+    /// What people were told when they sent a late answer on.
+    pub sent_on: Vec<ToldOn>,
+    /// People as heartbeats named them, with the moment of each heartbeat.
+    pub present: Vec<(Timestamp, PersonPresent)>,
+    /// Whether nothing at all is broken on purpose, from beginning to end.
+    pub quiet: bool,
+    /// What the operator set.
+    pub policy: PolicyTable,
     /// What must not happen, as somebody saw it happen.
     pub broken: Vec<String>,
 }
@@ -149,12 +229,16 @@ pub(crate) struct World {
     /// The bus as people have it: it misbehaves, but nobody is cut off from it.
     pub bus: Bus,
     pub clock: Clock,
+    /// What the operator set, the same for every replica.
+    pub policy: PolicyTable,
     /// Where the replicas can be reached.
     pub fronts: Vec<MemoryAddress>,
     /// Where the gateways can be reached.
     pub gateways: Vec<MemoryAddress>,
     /// Cancelled when nothing is broken on purpose any more.
     pub calm: CancellationToken,
+    /// Cancelled when no agent asks any more.
+    pub asked: CancellationToken,
     /// What people are about to do.
     pub acting: TaskTracker,
     /// Cancelled when the run ends.
@@ -164,16 +248,27 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(bus: Bus, replicas: usize, gateways: usize) -> Arc<Self> {
+    pub(crate) fn new(
+        bus: Bus,
+        policy: PolicyTable,
+        replicas: usize,
+        gateways: usize,
+    ) -> Arc<Self> {
+        let records = Records {
+            policy: policy.clone(),
+            ..Records::default()
+        };
         Arc::new(Self {
             bus,
+            policy,
             clock: Clock::virtual_at(EPOCH, 0, 0),
             fronts: (0..replicas).map(|_| MemoryAddress::new()).collect(),
             gateways: (0..gateways).map(|_| MemoryAddress::new()).collect(),
             calm: CancellationToken::new(),
+            asked: CancellationToken::new(),
             acting: TaskTracker::new(),
             over: CancellationToken::new(),
-            records: Mutex::default(),
+            records: Mutex::new(records),
             connections: AtomicU64::new(0),
         })
     }

@@ -3,7 +3,8 @@
 use super::{History, is_kept};
 use crate::world::{Shown, Told};
 use askbus_domain::{
-    Clarification, ClarifyId, Event, Outcome, Response, Timestamp, Verdict, verdict as verdict_of,
+    Clarification, ClarifyId, Event, Outcome, PersonId, Response, Timestamp, Verdict,
+    verdict as verdict_of,
 };
 use askbus_ledger::hostile::Arrived;
 use askbus_wire::codec::Decoded;
@@ -37,6 +38,7 @@ fn tells(object: &Value, reason: &str, outcome: &Outcome) -> bool {
         && is("answers", json!(outcome.answers))
         && is("partial", json!(outcome.partial))
         && is("unanswered", json!(outcome.unanswered))
+        && is("dismissed_questions", json!(outcome.declined))
         && is("assumptions", json!(outcome.assumptions))
         && is("text", json!(outcome.text))
         && is("resolved_at", json!(outcome.resolved_at))
@@ -53,6 +55,10 @@ fn is_lie(history: &History<'_>, told: &Told) -> Option<&'static str> {
     let Some(question) = history.of(told.clarify_id) else {
         return Some("nobody asked this");
     };
+    if text(&told.object, "reason") == "NOT_ADDRESSED" {
+        let meant = PersonId::new(told.person).is_ok_and(|p| super::may_answer(&question, &p));
+        return meant.then_some("it is meant for them");
+    }
     if !told.is_sent() {
         let passing = ["UNAVAILABLE", "LOG_UNAVAILABLE"];
         let known = passing.contains(&text(&told.object, "reason"));
@@ -88,7 +94,13 @@ fn is_wrong_verdict(
             ("settled", tells(&told.object, "outcome_reason", &outcome))
         }
         Some(Verdict::Conflict(outcome)) => ("conflict", tells(nested, "outcome_reason", &outcome)),
-        Some(Verdict::Late { outcome, .. }) => ("late", tells(nested, "outcome_reason", &outcome)),
+        Some(Verdict::Late { outcome, goes_on }) => {
+            let way = told.object.get("goes_on").cloned();
+            let told_way = way.filter(|way| !way.is_null());
+            let true_way = told_way == goes_on.map(|way| json!(way));
+            let true_word = tells(nested, "outcome_reason", &outcome);
+            ("late", true_word && true_way)
+        }
         Some(Verdict::Held | Verdict::PassedOn(_) | Verdict::Refused(_)) | None => ("", false),
     };
     match verdict {
@@ -209,7 +221,7 @@ impl<'a> Screen<'a> {
             None if event == "clarify.requested" => drop(self.replayed.insert(id)),
             None => {}
         }
-        self.is_false(seq, event, id, object)
+        self.is_false(seq, event, id, shown)
     }
 
     /// The end of a replay: exactly what it named waits, and that is so in the log.
@@ -240,14 +252,15 @@ impl<'a> Screen<'a> {
         seq: u64,
         event: &str,
         id: ClarifyId,
-        object: &Value,
+        shown: &Shown,
     ) -> Option<&'static str> {
+        let (object, person) = (&shown.object, shown.person);
         if !self.changes.contains(&(seq, word(event)?, id)) {
             return Some("the log does not say this at that sequence");
         }
         let question = self.history.of(id)?;
         match event {
-            "clarify.requested" => is_false_card(&question, object),
+            "clarify.requested" => is_false_card(&question, object, person),
             "clarify.resolved" => {
                 let outcome = question.outcome.as_ref()?;
                 (!tells(object, "outcome_reason", outcome)).then_some("another outcome")
@@ -263,13 +276,29 @@ fn word(event: &str) -> Option<&'static str> {
 }
 
 /// What a card says about a question that the log does not.
-fn is_false_card(question: &Clarification, object: &Value) -> Option<&'static str> {
+fn is_false_card(question: &Clarification, object: &Value, person: &str) -> Option<&'static str> {
     let number = |field: &str| object.get(field).and_then(Value::as_i64);
     let asked = question.questions.first().question.as_str();
     if text(object, "question") != asked || text(object, "session_id").is_empty() {
         return Some("another question");
     }
     let held = object.get("held").and_then(Value::as_bool)?;
+    let is = |field: &str, value: Value| object.get(field) == Some(&value);
+    let terms = question.terms;
+    let under = is("on_timeout", json!(terms.on_timeout))
+        && is("when_absent", json!(terms.when_absent))
+        && is("language", json!(terms.language))
+        && is("adjusted", json!(question.adjusted));
+    if !under {
+        return Some("another policy");
+    }
+    let meant = PersonId::new(person).is_ok_and(|person| super::may_answer(question, &person));
+    if !(is("to", json!(question.to)) && is("may_answer", json!(meant))) {
+        return Some("meant for somebody else");
+    }
+    if !is("parent", json!(question.parent)) {
+        return Some("another parent");
+    }
     if held && question.held_by.is_none() {
         return Some("nobody holds it");
     }
