@@ -1,7 +1,7 @@
 //! Time as a value: moments, durations and the clock of one clarification (A4).
 
 use crate::{Adjusted, Bound, ClockWish};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -74,12 +74,25 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(serde::de::Error::custom)?;
+        deserializer.deserialize_str(Rfc3339Text)
+    }
+}
+
+/// Reads a moment without a copy of its text.
+struct Rfc3339Text;
+
+impl de::Visitor<'_> for Rfc3339Text {
+    type Value = Timestamp;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+        let moment = OffsetDateTime::parse(text, &Rfc3339).map_err(E::custom)?;
         let ms = moment.unix_timestamp_nanos().div_euclid(1_000_000);
-        Ok(Self::from_unix_millis(
-            i64::try_from(ms).map_err(serde::de::Error::custom)?,
-        ))
+        let ms = i64::try_from(ms).map_err(E::custom)?;
+        Ok(Timestamp::from_unix_millis(ms))
     }
 }
 

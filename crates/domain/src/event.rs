@@ -1,5 +1,7 @@
 //! What happened, as it stands in the log for ever. Fields are only ever added.
 
+mod reading;
+
 use crate::{
     Actor, Addressee, Adjusted, AskId, AskerId, AskerInfo, ClarifyId, Clock, CommitId, ContextId,
     Dialect, Figures, GoesOn, LateAnswer, LateMessage, Millis, Outcome, Parent, Questions,
@@ -13,9 +15,9 @@ pub const SCHEMA: u32 = 2;
 /// The largest commit, in bytes of JSON.
 pub const MAX_COMMIT_BYTES: usize = 256 * 1024;
 
-/// One event of a session.
+/// One event of a session. Written as derived; `reading` says how it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[serde(tag = "event", rename_all = "snake_case", remote = "Self")]
 pub enum Event {
     /// A turn began; everything before it is history.
     Begun {

@@ -189,6 +189,11 @@ impl Session {
         self.clarifications.get(&id).map(Arc::as_ref)
     }
 
+    /// The same, to be kept beyond the session's next change.
+    pub fn shared_clarification(&self, id: ClarifyId) -> Option<&Arc<Clarification>> {
+        self.clarifications.get(&id)
+    }
+
     /// The clarification that this ask is about: the same ask again, or one of the same asker that
     /// waits with the same questions already.
     pub fn asked(&self, ask: &AskCommand) -> Option<&Clarification> {

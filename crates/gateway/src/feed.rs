@@ -21,6 +21,8 @@ const BACKLOG: usize = 1024;
 const RETRY: Duration = Duration::from_millis(500);
 /// Messages after which whoever waits for the log's end is woken although more are to be read.
 const WAKE_EVERY: u64 = 4_096;
+/// Messages of the log taken at once.
+const AT_ONCE: usize = 128;
 /// Settled questions replayed to a socket at most.
 const MAX_REPLAY: usize = 1_000;
 
@@ -170,20 +172,24 @@ impl Feed {
         loop {
             let from = self.seq() + 1;
             match ledger.tail(from).await {
-                Ok(mut tail) => loop {
-                    let stored = tokio::select! {
-                        biased;
-                        () = shutdown.cancelled() => return,
-                        stored = tail.recv() => stored,
-                    };
-                    match stored {
-                        Some(stored) => {
-                            let more = !tail.is_empty();
+                Ok(mut tail) => {
+                    let mut read = Vec::with_capacity(AT_ONCE);
+                    loop {
+                        let count = tokio::select! {
+                            biased;
+                            () = shutdown.cancelled() => return,
+                            count = tail.recv_many(&mut read, AT_ONCE) => count,
+                        };
+                        if count == 0 {
+                            break;
+                        }
+                        let last = read.last().map_or(0, |stored| stored.seq);
+                        for stored in read.drain(..) {
+                            let more = stored.seq < last || !tail.is_empty();
                             self.apply(&stored, serves(&stored.tenant), more);
                         }
-                        None => break,
                     }
-                },
+                }
                 Err(error) => tracing::warn!(%error, "the log cannot be followed; trying again"),
             }
             tokio::select! {

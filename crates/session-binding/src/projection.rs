@@ -1,6 +1,7 @@
 //! The sessions as the log leaves them: a cache that any replica rebuilds from the log.
 
 mod forgetting;
+mod kept_alive;
 mod waiting;
 
 use askbus_domain::{
@@ -11,7 +12,8 @@ use askbus_ledger::Stored;
 use askbus_wire::codec::Decoded;
 use askbus_wire::trace::TraceContext;
 use forgetting::Fading;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use kept_alive::Leases;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot, watch};
@@ -43,13 +45,15 @@ pub(crate) enum Change {
 pub(crate) struct Progress {
     pub key: Key,
     pub profile: Option<ProfileId>,
-    pub clarification: Clarification,
+    pub clarification: Arc<Clarification>,
 }
 
 #[derive(Clone, Default)]
 struct Entry {
     session: Arc<Session>,
     last_seq: u64,
+    /// What keeps it alive, as the leases know it.
+    leases: Vec<LeaseKey>,
     /// Since when no turn is active.
     ended_at: Option<Timestamp>,
 }
@@ -59,7 +63,7 @@ struct State {
     sessions: HashMap<Key, Entry>,
     contexts: HashMap<ContextId, Key>,
     clarifications: HashMap<ClarifyId, Key>,
-    leases: BTreeMap<LeaseKey, (Millis, BTreeSet<Key>)>,
+    leases: Leases,
     tenants: BTreeSet<TenantId>,
     settled: HashMap<ClarifyId, Vec<oneshot::Sender<()>>>,
     ended: HashMap<ContextId, Vec<oneshot::Sender<()>>>,
@@ -223,10 +227,10 @@ impl Projection {
     /// Every lease that keeps something alive, how long it may be missing, and for which sessions.
     pub(crate) fn leases(&self) -> Vec<(LeaseKey, Millis, Vec<Key>)> {
         let state = self.lock();
-        let list = |(lease, (ttl, keys)): (&LeaseKey, &(Millis, BTreeSet<Key>))| {
-            (lease.clone(), *ttl, keys.iter().cloned().collect())
-        };
-        state.leases.iter().map(list).collect()
+        let leases = state.leases.iter();
+        leases
+            .map(|(lease, ttl, keys)| (lease.clone(), ttl, keys.iter().cloned().collect()))
+            .collect()
     }
 
     /// Resolves when the clarification is settled; at once if it is, or is not known here.
@@ -302,7 +306,12 @@ impl State {
         trace: Option<TraceContext>,
         changes: &mut Vec<Change>,
     ) {
-        let entry = self.sessions.entry(key.clone()).or_default();
+        if !self.sessions.contains_key(key) {
+            self.sessions.insert(key.clone(), Entry::default());
+        }
+        let Some(entry) = self.sessions.get_mut(key) else {
+            return;
+        };
         if seq <= entry.last_seq {
             return;
         }
@@ -327,14 +336,16 @@ impl State {
         let Some(entry) = self.sessions.get_mut(key) else {
             return;
         };
-        let before = Arc::clone(&entry.session);
+        // What was there before is looked at again only where a turn begins, which ends it; a copy for
+        // every commit would be most of the work of reading a long log.
+        let before = begins(commit).then(|| Arc::clone(&entry.session));
         Arc::make_mut(&mut entry.session).apply(commit);
         let after = Arc::clone(&entry.session);
         if after.is_unreadable() {
             return;
         }
         self.note_end(key, commit.at, &after);
-        if begins(commit) {
+        if let Some(before) = &before {
             for old in before.clarifications() {
                 self.clarifications.remove(&old.id);
                 self.waiting.leave(&key.0, old);
@@ -356,55 +367,48 @@ impl State {
             }
         }
         for event in &commit.events {
-            self.index_event(key, event, &before, &after, changes);
-            self.index_waiting(key, event, &before, &after, trace);
+            if let Event::Ended { context_id, .. } = event {
+                self.ended.remove(context_id);
+                changes.push(Change::Done(Due::Turn(*context_id)));
+            }
+            if let Some(spoken_of) = spoken_of(event, before.as_deref(), &after) {
+                self.index_waiting(key, event, &spoken_of, trace);
+                self.index_event(key, event, spoken_of, after.profile(), changes);
+            }
         }
-        self.index_leases(key, &before, &after);
+        self.index_leases(key, &after);
     }
 
     fn index_event(
         &mut self,
         key: &Key,
         event: &Event,
-        before: &Session,
-        after: &Session,
+        clarification: Arc<Clarification>,
+        profile: Option<&ProfileId>,
         changes: &mut Vec<Change>,
     ) {
-        if let Event::Ended { context_id, .. } = event {
-            self.ended.remove(context_id);
-            changes.push(Change::Done(Due::Turn(*context_id)));
-        }
-        let Some(id) = event.clarify_id() else { return };
-        // After a commit that settles and begins anew, the settled one is known from before only.
-        let Some(clarification) = after.clarification(id).or_else(|| before.clarification(id))
-        else {
-            return;
-        };
-        let mut clarification = clarification.clone();
+        let id = clarification.id;
+        let due = |at| Change::Due(at, key.clone(), Due::Clarification(id));
         // A session never changes its profile.
         let progress = |clarification| {
             Change::Progress(Box::new(Progress {
                 key: key.clone(),
-                profile: after.profile().cloned(),
+                profile: profile.cloned(),
                 clarification,
             }))
         };
         match event {
             Event::Requested { .. } => {
                 self.clarifications.insert(id, key.clone());
-                let due = Due::Clarification(id);
-                changes.push(Change::Due(clarification.expires_at(), key.clone(), due));
-                let lease = LeaseKey::Asker(key.0.clone(), clarification.asker_id);
+                changes.push(due(clarification.expires_at()));
+                let lease = LeaseKey::Asker(key.0.clone(), clarification.asker_id.clone());
                 changes.push(Change::Present(lease));
             }
             Event::Held { .. } => {
-                clarification.evolve(event);
-                let due = Due::Clarification(id);
-                changes.push(Change::Due(clarification.expires_at(), key.clone(), due));
+                changes.push(due(clarification.expires_at()));
                 changes.push(progress(clarification));
             }
             Event::Resolved { .. } => {
-                clarification.evolve(event);
                 self.settled.remove(&id);
                 changes.push(Change::Done(Due::Clarification(id)));
                 changes.push(progress(clarification));
@@ -412,40 +416,22 @@ impl State {
             _ => {}
         }
     }
-
-    fn index_leases(&mut self, key: &Key, before: &Session, after: &Session) {
-        let (old, new) = (leases_of(key, before), leases_of(key, after));
-        for lease in old.keys().filter(|l| !new.contains_key(*l)) {
-            if let Some((_, keys)) = self.leases.get_mut(lease) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.leases.remove(lease);
-                }
-            }
-        }
-        for (lease, ttl) in new {
-            let slot = self
-                .leases
-                .entry(lease)
-                .or_insert_with(|| (ttl, BTreeSet::new()));
-            slot.0 = ttl;
-            slot.1.insert(key.clone());
-        }
-    }
 }
 
-fn leases_of(key: &Key, session: &Session) -> BTreeMap<LeaseKey, Millis> {
-    let mut found: BTreeMap<LeaseKey, Millis> = session
-        .pending()
-        .map(|c| {
-            (
-                LeaseKey::Asker(key.0.clone(), c.asker_id.clone()),
-                c.asker_ttl,
-            )
-        })
-        .collect();
-    if let Some(Holder::Lease { name, ttl }) = session.turn_lease() {
-        found.insert(LeaseKey::Holder(key.0.clone(), name.clone()), *ttl);
+/// The clarification that an event speaks of, as the event left it or what followed in its commit.
+fn spoken_of(
+    event: &Event,
+    before: Option<&Session>,
+    after: &Session,
+) -> Option<Arc<Clarification>> {
+    let id = event.clarify_id()?;
+    if let Some(clarification) = after.shared_clarification(id) {
+        return Some(Arc::clone(clarification));
     }
-    found
+    // After a commit that settles and begins anew, the settled one is known from before only.
+    let mut clarification = Arc::clone(before?.shared_clarification(id)?);
+    if matches!(event, Event::Held { .. } | Event::Resolved { .. }) {
+        Arc::make_mut(&mut clarification).evolve(event);
+    }
+    Some(clarification)
 }

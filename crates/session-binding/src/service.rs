@@ -10,7 +10,7 @@ use crate::stats::Stats;
 use crate::{Options, StartError, grpc, inbox};
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PolicyTable};
-use askbus_ledger::{Bus, LedgerError};
+use askbus_ledger::{Bus, LedgerError, Stored};
 use askbus_wire::clock::Clock;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
@@ -22,6 +22,8 @@ use tokio_util::task::TaskTracker;
 /// How often sessions that are over are forgotten, and after how many messages of the log.
 const FORGET_EVERY: Duration = Duration::from_secs(30);
 const FORGET_AFTER: u64 = 4_096;
+/// Messages of the log taken at once.
+const AT_ONCE: usize = 128;
 
 /// What all parts of one process share.
 pub(crate) struct Core {
@@ -191,29 +193,36 @@ async fn follow(core: Arc<Core>, shutdown: CancellationToken) {
                 }
             }
         };
+        let mut read = Vec::with_capacity(AT_ONCE);
         loop {
-            let stored = tokio::select! {
+            let count = tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break 'connect,
-                stored = tail.recv() => stored,
+                count = tail.recv_many(&mut read, AT_ONCE) => count,
             };
-            let Some(stored) = stored else {
+            if count == 0 {
                 continue 'connect;
-            };
-            next = stored.seq + 1;
-            // A long log is not remembered as a whole while it is read.
-            if next % FORGET_AFTER == 0 {
-                core.projection.forget(core.now());
             }
-            if core.tenants.serves(&stored.tenant) {
-                let changes = core.projection.apply_tail(&stored);
-                core.announce(changes);
-            } else {
-                core.projection.skip(stored.seq);
+            for stored in read.drain(..) {
+                next = stored.seq + 1;
+                take(&core, &stored);
             }
         }
     }
     core.attachments.close_all();
+}
+
+fn take(core: &Core, stored: &Stored) {
+    // A long log is not remembered as a whole while it is read.
+    if stored.seq.is_multiple_of(FORGET_AFTER) {
+        core.projection.forget(core.now());
+    }
+    if core.tenants.serves(&stored.tenant) {
+        let changes = core.projection.apply_tail(stored);
+        core.announce(changes);
+    } else {
+        core.projection.skip(stored.seq);
+    }
 }
 
 /// Waits until the tail has read everything that is in the log now: what is unknown after that is

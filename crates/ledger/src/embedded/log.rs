@@ -3,7 +3,7 @@
 use super::frame::{self, Frame};
 use super::store::LOG;
 use super::writer::{Append, Request};
-use super::{Shared, fit_trace};
+use super::{Shared, fit_trace, tail};
 use crate::{AppendError, Ledger, LedgerError, Stored};
 use askbus_domain::{ClarifyId, Commit, Event, EventKind, SessionId, TenantId, Timestamp};
 use askbus_wire::codec::{self, Decoded};
@@ -19,8 +19,6 @@ const RECENT: usize = 8192;
 const RECENT_BYTES: usize = 32 * 1024 * 1024;
 /// Messages read from the file or the hot end at once.
 const BATCH: usize = 512;
-/// Messages between a tail and its reader.
-const TAIL_CAPACITY: usize = 1024;
 /// A question is stored at most this long before the moment its id names: clocks differ.
 const LOOK_BACK_MS: i64 = 60_000;
 
@@ -83,7 +81,7 @@ impl Log {
     }
 
     /// Messages from `seq` on, if the hot end reaches back that far; never an empty list.
-    fn recent_from(&self, seq: u64) -> Option<Vec<Arc<Stored>>> {
+    pub(super) fn recent_from(&self, seq: u64) -> Option<Vec<Arc<Stored>>> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = seq.checked_sub(recent.messages.front()?.0.seq)?;
         let skip = usize::try_from(offset)
@@ -139,18 +137,31 @@ pub(super) fn ids(frame: &LogFrame<'_>) -> Option<SessionKey> {
     Some((TenantId::new(tenant).ok()?, SessionId::new(session).ok()?))
 }
 
-fn stored(seq: u64, row: &[u8]) -> Option<Arc<Stored>> {
+/// The message in a row; none when it is damaged.
+pub(super) fn stored(seq: u64, row: &[u8]) -> Option<Arc<Stored>> {
     let frame: LogFrame<'_> = frame::parse(row)?;
-    let (tenant, session) = ids(&frame)?;
+    let decoded = codec::decode_commit(frame.payload);
+    let (tenant, session) = match &decoded {
+        // The same ids, which then take no room of their own.
+        Decoded::Commit(commit) if names(&frame, commit) => {
+            (commit.tenant.clone(), commit.session_id.clone())
+        }
+        _ => ids(&frame)?,
+    };
     let [.., trace] = frame.texts;
     Some(Arc::new(Stored {
         seq,
         stored_at: frame.stored_at,
         tenant,
         session,
-        decoded: codec::decode_commit(frame.payload),
+        decoded,
         trace: (!trace.is_empty()).then(|| trace.to_owned()),
     }))
+}
+
+fn names(frame: &LogFrame<'_>, commit: &Commit) -> bool {
+    let [tenant, session, _] = frame.texts;
+    tenant == commit.tenant.as_str() && session == commit.session_id.as_str()
 }
 
 type LogTable = ReadOnlyTable<u64, &'static [u8]>;
@@ -197,7 +208,10 @@ impl Shared {
             .map_err(super::store::failed)?
     }
 
-    async fn read_from(self: &Arc<Self>, from: u64) -> Result<Vec<Arc<Stored>>, LedgerError> {
+    pub(super) async fn read_from(
+        self: &Arc<Self>,
+        from: u64,
+    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
         self.blocking(move |snapshot| {
             let log = snapshot.open_table(LOG)?;
             let mut found = Vec::with_capacity(BATCH);
@@ -208,41 +222,6 @@ impl Shared {
             Ok(found)
         })
         .await
-    }
-
-    /// Feeds one tail until its reader leaves or the file is closed.
-    async fn follow(self: Arc<Self>, mut next: u64, out: mpsc::Sender<Arc<Stored>>) {
-        let mut last = self.log.last.subscribe();
-        loop {
-            let end = *last.borrow_and_update();
-            while next <= end {
-                let batch = match self.log.recent_from(next) {
-                    Some(batch) => batch,
-                    None => match self.read_from(next).await {
-                        Ok(batch) => batch,
-                        Err(error) => {
-                            if !self.stop.is_cancelled() {
-                                tracing::error!(%error, next, "a tail ends: the log cannot be read");
-                            }
-                            return;
-                        }
-                    },
-                };
-                // Old messages may be gone from the file; then there is nothing before the end.
-                next = batch.last().map_or(end, |m| m.seq) + 1;
-                for message in batch {
-                    tokio::select! {
-                        () = self.stop.cancelled() => return,
-                        sent = out.send(message) => if sent.is_err() { return },
-                    }
-                }
-            }
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = out.closed() => return,
-                changed = last.changed() => if changed.is_err() { return },
-            }
-        }
     }
 }
 
@@ -283,9 +262,7 @@ impl Ledger for EmbeddedLedger {
     }
 
     async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
-        let (out, messages) = mpsc::channel(TAIL_CAPACITY);
-        self.0.spawn(Arc::clone(&self.0).follow(from, out))?;
-        Ok(messages)
+        tail::start(&self.0, from)
     }
 
     async fn last_seq(&self) -> Result<u64, LedgerError> {

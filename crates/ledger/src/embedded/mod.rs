@@ -12,8 +12,10 @@ mod frame;
 mod inbox;
 mod load;
 mod log;
+mod replay;
 mod settle;
 mod store;
+mod tail;
 mod writer;
 
 use crate::message_id::fit_trace;
@@ -52,6 +54,7 @@ struct Shared {
     requests: mpsc::WeakSender<writer::Request>,
     clock: clock::Clock,
     log: log::Log,
+    replay: replay::Replay,
     inbox: inbox::Messages,
     alive: broadcast::Sender<Heartbeat>,
     tasks: TaskTracker,
@@ -137,6 +140,7 @@ pub fn open_with(
         requests: requests.downgrade(),
         clock: clock::Clock::after(loaded.last_stored),
         log: log::Log::new(loaded.sessions, loaded.last_seq),
+        replay: replay::Replay::default(),
         inbox: inbox::Messages::new(loaded.inbox),
         alive: broadcast::Sender::new(alive::CAPACITY),
         tasks: TaskTracker::new(),

@@ -10,6 +10,8 @@ use std::sync::Arc;
 /// How long the questions of a turn that is over are kept: somebody may still repeat a call. After
 /// that whoever speaks of them reads the log.
 const KEEP_QUESTIONS: Millis = Millis(5 * 60_000);
+/// Sessions of which they are kept at most: in a busy service five minutes are many.
+const KEPT_WHOLE: usize = 4_096;
 /// How long after its last turn a session is kept at all. What is kept of it until then spares
 /// its next turn a look at the log.
 const KEEP_SESSION: Millis = Millis(6 * 3_600_000);
@@ -23,12 +25,20 @@ pub(super) struct Fading {
     bare: VecDeque<(Timestamp, Key)>,
 }
 
-fn pop_older(
-    queue: &mut VecDeque<(Timestamp, Key)>,
-    age: Millis,
-    now: Timestamp,
-) -> Option<(Timestamp, Key)> {
-    queue.pop_front_if(|(ended_at, _)| ended_at.plus(age) <= now)
+impl Fading {
+    /// The next session whose questions are not kept any longer.
+    fn next_whole(&mut self, now: Timestamp) -> Option<(Timestamp, Key)> {
+        let too_many = self.whole.len() > KEPT_WHOLE;
+        let is_old = |ended_at: Timestamp| ended_at.plus(KEEP_QUESTIONS) <= now;
+        self.whole
+            .pop_front_if(|(ended_at, _)| too_many || is_old(*ended_at))
+    }
+
+    /// The next session that is not kept any longer.
+    fn next_bare(&mut self, now: Timestamp) -> Option<(Timestamp, Key)> {
+        self.bare
+            .pop_front_if(|(ended_at, _)| ended_at.plus(KEEP_SESSION) <= now)
+    }
 }
 
 impl Projection {
@@ -94,14 +104,12 @@ impl State {
     /// Forgets as much as one lock is worth; true if there is more.
     fn forget(&mut self, now: Timestamp) -> bool {
         for _ in 0..AT_ONCE {
-            if let Some((ended_at, key)) = pop_older(&mut self.fading.whole, KEEP_QUESTIONS, now) {
+            if let Some((ended_at, key)) = self.fading.next_whole(now) {
                 if self.is_over_since(&key, ended_at) {
                     self.strip(&key);
                     self.fading.bare.push_back((ended_at, key));
                 }
-            } else if let Some((ended_at, key)) =
-                pop_older(&mut self.fading.bare, KEEP_SESSION, now)
-            {
+            } else if let Some((ended_at, key)) = self.fading.next_bare(now) {
                 if self.is_over_since(&key, ended_at) {
                     self.remove(&key);
                 }
@@ -132,6 +140,7 @@ impl State {
         let Some(entry) = self.sessions.remove(key) else {
             return;
         };
+        self.leases.leave_all(key, &entry);
         let session = entry.session;
         for clarification in session.clarifications() {
             self.clarifications.remove(&clarification.id);
@@ -142,6 +151,5 @@ impl State {
             self.contexts.remove(&turn.context_id);
             self.ended.remove(&turn.context_id);
         }
-        self.index_leases(key, &session, &Session::default());
     }
 }

@@ -1,7 +1,7 @@
 //! What waits: how many questions, since when, and in which traces they were asked.
 
 use super::{Key, Projection, State};
-use askbus_domain::{Clarification, ClarifyId, Event, Session, TenantId, Timestamp};
+use askbus_domain::{Clarification, ClarifyId, Event, TenantId, Timestamp};
 use askbus_wire::trace::TraceContext;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,8 +19,12 @@ impl Waiting {
         asked: &Clarification,
         trace: Option<TraceContext>,
     ) {
-        let since = self.since.entry(tenant.clone()).or_default();
-        since.insert((asked.requested_at, asked.id));
+        let since = (asked.requested_at, asked.id);
+        if let Some(known) = self.since.get_mut(tenant) {
+            known.insert(since);
+        } else {
+            self.since.insert(tenant.clone(), BTreeSet::from([since]));
+        }
         if let Some(trace) = trace {
             self.traces.insert(asked.id, trace);
         }
@@ -42,16 +46,13 @@ impl State {
         &mut self,
         key: &Key,
         event: &Event,
-        before: &Session,
-        after: &Session,
+        clarification: &Clarification,
         trace: Option<TraceContext>,
     ) {
-        let id = event.clarify_id();
-        let found = id.and_then(|id| after.clarification(id).or_else(|| before.clarification(id)));
-        match (event, found) {
+        match event {
             // What was asked and settled in one commit never waited: its resolution follows.
-            (Event::Requested { .. }, Some(asked)) => self.waiting.enter(&key.0, asked, trace),
-            (Event::Resolved { .. }, Some(gone)) => self.waiting.leave(&key.0, gone),
+            Event::Requested { .. } => self.waiting.enter(&key.0, clarification, trace),
+            Event::Resolved { .. } => self.waiting.leave(&key.0, clarification),
             _ => {}
         }
     }

@@ -1,0 +1,199 @@
+//! Old messages: read from the file and decoded off the runtime and ahead of who follows the log, and
+//! once for all who follow it at about the same time.
+
+use super::Shared;
+use super::log::stored;
+use super::store::{LOG, failed};
+use crate::{LedgerError, Stored};
+use futures::future::{self, BoxFuture};
+use futures::{FutureExt as _, Stream, StreamExt as _, TryFutureExt as _, stream};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Sequences of one batch; the first batch begins with the first message of the log.
+const BATCH: u64 = 256;
+/// Batches decoded ahead of each tail.
+const AHEAD: usize = 4;
+/// Batches kept for tails that are a little behind.
+const KEPT: usize = 64;
+/// Payload of them at most, give or take those that are being read.
+const KEPT_BYTES: usize = 32 * 1024 * 1024;
+
+/// The messages of a batch, fewer than [`BATCH`] where old ones are gone.
+#[derive(Clone)]
+pub(super) struct Batch {
+    pub messages: Arc<[Arc<Stored>]>,
+    bytes: usize,
+}
+
+/// A batch that is being read, or was. It comes to its end even if nobody waits for it any more.
+type Reading = future::Shared<BoxFuture<'static, Result<Batch, LedgerError>>>;
+
+/// The batches that were read last, while anybody reads old messages.
+#[derive(Default)]
+pub(super) struct Replay(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    tails: usize,
+    batches: VecDeque<(u64, Reading)>,
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        let read = self.batches.iter().filter_map(|(_, batch)| batch.peek());
+        read.flatten().map(|batch| batch.bytes).sum()
+    }
+}
+
+impl Replay {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self) {
+        self.kept().tails += 1;
+    }
+
+    fn leave(&self) {
+        let mut kept = self.kept();
+        kept.tails -= 1;
+        if kept.tails == 0 {
+            kept.batches.clear();
+        }
+    }
+
+    fn batch(&self, number: u64, read: impl FnOnce() -> Reading) -> Reading {
+        let mut kept = self.kept();
+        // What could not be read may be readable now.
+        let failed = |batch: &Reading| matches!(batch.peek(), Some(Err(_)));
+        kept.batches.retain(|(_, batch)| !failed(batch));
+        let found = kept.batches.iter().rev().find(|(n, _)| *n == number);
+        if let Some((_, found)) = found {
+            return found.clone();
+        }
+        let reading = read();
+        kept.batches.push_back((number, reading.clone()));
+        while kept.batches.len() > KEPT || kept.bytes() > KEPT_BYTES {
+            kept.batches.pop_front();
+        }
+        reading
+    }
+}
+
+/// Somebody reads old messages; the last one who leaves lets go of them.
+struct Visit(Arc<Shared>);
+
+impl Visit {
+    fn begin(shared: &Arc<Shared>) -> Self {
+        shared.replay.enter();
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.0.replay.leave();
+    }
+}
+
+/// The batches with the sequences from `next` on of which all are stored when `end` is, by their
+/// numbers.
+pub(super) fn whole(next: u64, end: u64) -> Range<u64> {
+    next.saturating_sub(1) / BATCH..end / BATCH
+}
+
+/// The first sequence after the batches before this one.
+pub(super) const fn first_of(number: u64) -> u64 {
+    number * BATCH + 1
+}
+
+impl Shared {
+    /// These batches in their order.
+    pub(super) fn replay(
+        self: &Arc<Self>,
+        numbers: Range<u64>,
+    ) -> impl Stream<Item = Result<Batch, LedgerError>> + use<> {
+        let visit = Visit::begin(self);
+        let batches = stream::iter(numbers).map(move |number| {
+            let shared = &visit.0;
+            shared.replay.batch(number, || shared.read_batch(number))
+        });
+        batches.buffered(AHEAD)
+    }
+
+    fn read_batch(self: &Arc<Self>, number: u64) -> Reading {
+        let shared = Arc::clone(self);
+        let read = tokio::task::spawn_blocking(move || shared.store.read(|s| batch(s, number)));
+        let read = read
+            .map_err(failed)
+            .map(|read| read.and_then(|batch| batch));
+        read.boxed().shared()
+    }
+}
+
+fn batch(snapshot: &redb::ReadTransaction, number: u64) -> Result<Batch, redb::Error> {
+    let log = snapshot.open_table(LOG)?;
+    let mut messages = Vec::with_capacity(usize::try_from(BATCH).unwrap_or_default());
+    let mut bytes = 0;
+    for row in log.range(first_of(number)..first_of(number + 1))? {
+        let (seq, row) = row?;
+        bytes += row.value().len();
+        messages.extend(stored(seq.value(), row.value()));
+    }
+    Ok(Batch {
+        messages: messages.into(),
+        bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch_of(bytes: usize) -> Reading {
+        let messages = Arc::new([]);
+        let batch = Batch { messages, bytes };
+        let reading = future::ready(Ok(batch)).boxed().shared();
+        reading.clone().now_or_never();
+        reading
+    }
+
+    #[test]
+    fn only_whole_batches_are_read_ahead() {
+        assert_eq!(whole(1, BATCH - 1), 0..0);
+        assert_eq!(whole(1, BATCH), 0..1);
+        assert_eq!(whole(BATCH, 3 * BATCH + 1), 0..3);
+        assert_eq!(whole(BATCH + 1, 3 * BATCH - 1), 1..2);
+        assert!(whole(3 * BATCH + 1, 3 * BATCH + 5).is_empty());
+    }
+
+    #[test]
+    fn a_batch_is_read_once_for_all_and_few_are_kept() {
+        let replay = Replay::default();
+        replay.enter();
+        replay.enter();
+        let mut read = 0;
+        for _ in 0..2 {
+            for number in 0..KEPT as u64 {
+                replay.batch(number, || {
+                    read += 1;
+                    batch_of(1)
+                });
+            }
+        }
+        assert_eq!(read, KEPT);
+        replay.batch(KEPT as u64, || batch_of(1));
+        assert_eq!(replay.kept().batches.len(), KEPT);
+        // Large ones are fewer.
+        for number in 0..3 {
+            replay.batch(1_000 + number, || batch_of(KEPT_BYTES / 2));
+        }
+        assert!(replay.kept().batches.len() <= 2);
+        replay.leave();
+        assert!(!replay.kept().batches.is_empty());
+        replay.leave();
+        assert!(replay.kept().batches.is_empty());
+    }
+}
