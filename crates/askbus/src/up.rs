@@ -39,23 +39,18 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     let lease = config
         .lease_ms
         .map_or(askbus_session_binding::Options::LOCAL_LEASE, Millis);
-    let binding = askbus_session_binding::start(
-        askbus_session_binding::Options {
-            bus: bus.clone(),
-            clock: askbus_session_binding::Clock::system(),
-            verifier: verifier.clone(),
-            listen: Listen::Socket(home.socket()),
-            tenants: Tenants::default(),
-            instance: instance.clone(),
-            lease,
-            heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
-            policy: services::policy(config)?,
-        },
-        shutdown.clone(),
-    )
-    .await
-    .map_err(services::start_failure)?;
-    let gateway = gateway(config, &home, bus, verifier, issuer, &instance, &shutdown).await?;
+    let binding = session_binding(config, &home, &bus, &verifier, &instance, lease, &shutdown);
+    let gateway = gateway(
+        config,
+        &home,
+        &bus,
+        verifier.clone(),
+        issuer,
+        &instance,
+        &shutdown,
+    );
+    // Both read the whole log first. Side by side, each old message is decoded once for both.
+    let (binding, gateway) = tokio::try_join!(binding, gateway)?;
     gateway.show_also(binding.figures());
     home.keep_address(&reachable(gateway.address()).to_string())?;
     let registered = match &backing {
@@ -114,11 +109,35 @@ async fn running_already(config: &Config, error: &LedgerError) -> String {
     error.to_string()
 }
 
+async fn session_binding(
+    config: &Config,
+    home: &Home,
+    bus: &Bus,
+    verifier: &Verifier,
+    instance: &str,
+    lease: Millis,
+    shutdown: &CancellationToken,
+) -> Result<askbus_session_binding::Handle, Failure> {
+    let options = askbus_session_binding::Options {
+        bus: bus.clone(),
+        clock: askbus_session_binding::Clock::system(),
+        verifier: verifier.clone(),
+        listen: Listen::Socket(home.socket()),
+        tenants: Tenants::default(),
+        instance: instance.to_owned(),
+        lease,
+        heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
+        policy: services::policy(config)?,
+    };
+    let started = askbus_session_binding::start(options, shutdown.clone()).await;
+    started.map_err(services::start_failure)
+}
+
 /// Listens where it was told to, else where it did last time, else anywhere.
 async fn gateway(
     config: &Config,
     home: &Home,
-    bus: Bus,
+    bus: &Bus,
     verifier: Verifier,
     issuer: askbus_credential::Issuer,
     instance: &str,
