@@ -11,9 +11,13 @@ mod balancer;
 mod bound;
 #[cfg(feature = "browser")]
 mod browser;
+#[cfg(feature = "clis")]
+pub mod clis;
 mod cluster;
 mod mcp_python;
 mod mcp_stdio;
+#[cfg(feature = "clis")]
+pub mod model;
 mod nats;
 mod output;
 mod person;

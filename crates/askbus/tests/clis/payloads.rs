@@ -1,0 +1,45 @@
+//! What clients say of themselves, recorded, so that whoever reads it is tested with the real thing.
+
+use crate::story::Stage;
+use anyhow::{Context as _, Result, ensure};
+use askbus_testkit::workspace;
+use serde_json::Value;
+
+/// Compares with `crates/testkit/clis/NAME/recorded.json`, or writes that with `UPDATE_RECORDED=1`.
+pub async fn the_same_as_recorded(name: &str) -> Result<()> {
+    let mut stage = Stage::set(name).await?;
+    let (mut run, recording) = stage
+        .client
+        .start_recorded(&stage.model, stage.up.askbus())?;
+    let id = stage.asked(&run).await?;
+    stage.answered(&id, &mut run).await?;
+    let now = recording.read(stage.tool)?;
+    let file = workspace()
+        .join("crates/testkit/clis")
+        .join(name)
+        .join("recorded.json");
+    if std::env::var("UPDATE_RECORDED").is_ok_and(|v| v == "1") {
+        let mut text = serde_json::to_string_pretty(&now)?;
+        text.push('\n');
+        std::fs::write(&file, text)?;
+    }
+    let recorded = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let recorded: Value = serde_json::from_str(&recorded)?;
+    ensure!(
+        shape(&now) == shape(&recorded),
+        "recorded: {recorded:#}\nnow: {now:#}"
+    );
+    Ok(())
+}
+
+/// What every field is, whatever it says.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Null,
+        Value::Bool(_) => "boolean".into(),
+        Value::Number(_) => "number".into(),
+        Value::String(_) => "text".into(),
+        Value::Array(all) => all.iter().map(shape).collect(),
+        Value::Object(all) => all.iter().map(|(k, v)| (k.clone(), shape(v))).collect(),
+    }
+}
