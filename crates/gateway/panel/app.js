@@ -6,10 +6,12 @@ import { Delivery, judgeRefusal } from './delivery.js';
 import { byId, steady, uuid } from './dom.js';
 import { Drafts, readContent, says } from './drafts.js';
 import { currentLanguage, label, onLanguage, startLanguage, switchLanguage, t } from './i18n.js';
+import { passOnMessage } from './late.js';
+import { learnLimits } from './limits.js';
 import { ListView } from './list.js';
 import { readOutcome, settledSentence } from './outcome.js';
 import { Outbox } from './outbox.js';
-import { announce, excerpt, notice, showConnection, showCount } from './page.js';
+import { announce, excerpt, neighbour, notice, showConnection, showCount } from './page.js';
 import { RecentView, settledNews } from './recent.js';
 import { showSignIn, signOut, whoAmI, wireSignIn } from './sign-in.js';
 import { readRequest, Store } from './store.js';
@@ -46,7 +48,8 @@ const drafts = new Drafts((message) => connection.send(message));
 const outbox = new Outbox();
 const delivery = new Delivery(outbox, store, connection);
 const list = new ListView(listRoot, byId('empty'));
-const recent = new RecentView(byId('recent-list'), byId('recent-empty'), () => store.me, (id) => cards.has(id));
+const recent = new RecentView(byId('recent-list'), byId('recent-empty'), () => store.me, (id) => cards.has(id),
+  (item, late) => connection.send(passOnMessage(item.session_id, item.clarify_id, late.answer_id)));
 
 let tenant = '';
 /** Holds asked for and not confirmed. @type {Set<string>} */
@@ -80,6 +83,13 @@ const actions = {
   close: (entry) => {
     drafts.drop(entry.request.clarify_id);
     change(() => retire(entry));
+    recent.refreshSoon();
+  },
+  passOn: ({ request, submission }) => {
+    const { session_id, clarify_id } = request;
+    if (submission && connection.send(passOnMessage(session_id, clarify_id, submission.answer_id))) {
+      change(() => store.passing(clarify_id));
+    }
   },
   edited: (entry, content) => drafts.keep(entry.request, content),
   me: () => store.me,
@@ -91,6 +101,9 @@ function receive(message) {
   clock.learn(message.server_now);
   const id = typeof message.clarify_id === 'string' ? message.clarify_id : '';
   switch (message.event) {
+    case 'hello':
+      learnLimits(message.limits);
+      break;
     case 'ready':
       // All that is open has been said.
       void reconcile(new Set(Array.isArray(message.pending) ? message.pending : []));
@@ -113,11 +126,20 @@ function receive(message) {
       break;
     case 'clarify.sent':
       store.sent(id, String(message.answer_id ?? ''));
+      store.notPassing();
+      break;
+    case 'clarify.late':
+      recent.refreshSoon();
+      break;
+    case 'clarify.passed_on':
+      store.passedOn(id, message.goes_on ?? null, null);
+      recent.refreshSoon();
       break;
     case 'clarify.draft':
       onDraft(id, message);
       break;
     case 'error':
+      store.notPassing();
       notice(String(message.error ?? ''));
       break;
     default:
@@ -138,6 +160,10 @@ function onResolved(id, message) {
 /** @param {string} id @param {any} message */
 function onRefused(id, message) {
   const submission = outbox.get(id);
+  if (submission === null && store.get(id)?.passing) {
+    store.passedOn(id, null, String(message.error ?? message.reason ?? ''));
+    return;
+  }
   if (typeof message.answer_id !== 'string' && submission === null) {
     // About a hold. If the question still waits, the next action asks for it again.
     holds.delete(id);
@@ -152,8 +178,8 @@ function onRefused(id, message) {
   }
   delivery.done(id);
   if (verdict === 'late') {
-    store.late(id, submission, message.outcome ? readOutcome(message.outcome) : null);
-    refreshSoon();
+    store.late(id, submission, message.outcome ? readOutcome(message.outcome) : null, message.goes_on ?? null);
+    recent.refreshSoon();
   } else if (store.get(id)) store.reopen(id, String(message.error ?? message.reason ?? ''));
   else notice(String(message.error ?? message.reason ?? ''));
 }
@@ -229,7 +255,7 @@ function leave(entry, since) {
 function retire(entry) {
   const card = cards.get(entry.request.clarify_id);
   const hadFocus = card?.element.contains(document.activeElement) ?? false;
-  const next = hadFocus ? neighbour(card?.element) : null;
+  const next = hadFocus ? neighbour(listRoot, card?.element) : null;
   store.remove(entry.request.clarify_id);
   if (entry.outcome) {
     const { session_id, clarify_id, questions } = entry.request;
@@ -237,13 +263,6 @@ function retire(entry) {
   }
   // The place of who works by keyboard is the list, not the top of the page.
   if (hadFocus) (next ?? byId('inbox-title')).focus({ preventScroll: true });
-}
-
-/** @param {HTMLElement|undefined} card @returns {HTMLElement|null} The card after it, else before it. */
-function neighbour(card) {
-  const all = /** @type {HTMLElement[]} */ ([...listRoot.querySelectorAll('.card')]);
-  const at = card ? all.indexOf(card) : -1;
-  return at < 0 ? null : (all[at + 1] ?? all[at - 1] ?? null);
 }
 
 /** @param {Entry} entry */
@@ -298,15 +317,6 @@ async function reconcile(pending) {
     dirty = true;
     recent.show();
   });
-}
-
-/** @type {ReturnType<typeof setTimeout>|undefined} */
-let refreshTimer;
-
-/** Several in a row make one request. */
-function refreshSoon() {
-  clearTimeout(refreshTimer);
-  refreshTimer = setTimeout(() => void recent.refresh(), 500);
 }
 
 /**

@@ -2,13 +2,17 @@
  * One card: a clarification from waiting to settled. Its nodes are made once and changed in place,
  * so that focus, scroll position and whatever is being composed survive everything around it.
  */
+import { addressee, subAgent } from './circumstances.js';
 import { ClockView } from './clock-view.js';
 import { ComposingGuard, isAction, isSendKey } from './composing.js';
 import { el, freshId } from './dom.js';
 import { hasText, isBlank, sameContent } from './drafts.js';
 import { label, t, unlabel } from './i18n.js';
+import { carriesWords, isOnItsWay, whereTo } from './late.js';
+import { isTooLong } from './limits.js';
+import { tooLongWarning } from './note.js';
 import { answerAsText, answerList, keptBlock, settledSentence } from './outcome.js';
-import { isTooLong, QuestionView } from './question.js';
+import { QuestionView } from './question.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 /** @typedef {import('./types.js').Action} Action */
@@ -20,6 +24,7 @@ import { isTooLong, QuestionView } from './question.js';
  * @property {(entry: Entry) => void} hold
  * @property {(entry: Entry) => void} takeBack
  * @property {(entry: Entry) => void} close
+ * @property {(entry: Entry) => void} passOn
  * @property {(entry: Entry, content: DraftContent) => void} edited
  * @property {() => string} me
  * @property {() => boolean} online
@@ -49,7 +54,7 @@ export class CardView {
   #other = el('div', { class: 'other-draft', hidden: true });
   #askBack = el('div', { class: 'ask-back', hidden: true });
   #askText = el('textarea', { rows: '2', dir: 'auto', id: freshId('ask'), 'data-field': 'ask-back' });
-  #askLong = el('p', { class: 'warning', hidden: true });
+  #askLong = tooLongWarning();
   #askSend = button('ask-back-send', 'primary small', 'action.ask_back_send');
   #askToggle = button('ask-back', 'quiet', 'action.ask_back');
   #submit = button('submit', 'primary', 'action.submit');
@@ -57,6 +62,7 @@ export class CardView {
   #dismiss = button('dismiss', 'quiet', 'action.dismiss');
   #takeBack = button('take-back', 'quiet', 'action.take_back');
   #close = button('close', 'quiet', 'action.close');
+  #passOn = button('pass-on', 'quiet', 'action.pass_on');
   #partial = el('p', { class: 'hint partial', hidden: true });
   #footer = el('div', { class: 'actions' });
   #status = el('div', { class: 'status', tabindex: '-1', hidden: true });
@@ -75,12 +81,13 @@ export class CardView {
     this.#clock = new ClockView(entry, () => actions.me(), () => this.#hold());
     this.#questions = questions.map((q, i) => new QuestionView(q, i + 1, total, () => this.#edited()));
 
-    const to = addressee(entry.request);
-    this.element = el('article', { class: 'card', 'data-clarify-id': clarify_id, tabindex: '-1' },
-      el('div', { class: 'card-head' }, this.#clock.asked, total > 1 ? this.#progress : null, this.#clock.element), to,
+    const { parent } = entry.request;
+    this.element = el('article', { class: 'card', 'data-clarify-id': clarify_id, 'data-parent': parent?.session_id, tabindex: '-1' },
+      el('div', { class: 'card-head' }, this.#clock.asked, total > 1 ? this.#progress : null, this.#clock.element),
+      subAgent(entry.request), addressee(entry.request),
       ...this.#questions.map((q) => q.element),
       this.#writing, this.#other, this.#askBack, this.#partial, this.#footer,
-      el('div', { class: 'status-row' }, this.#status, this.#takeBack, this.#close), this.#result);
+      el('div', { class: 'status-row' }, this.#status, this.#takeBack, this.#passOn, this.#close), this.#result);
     label(this.element, 'card.name', () => ({ asker: asker?.client || t('group.unknown') }), 'aria-label');
     this.#status.append(this.#statusText);
     this.#buildAskBack();
@@ -155,7 +162,7 @@ export class CardView {
     if (!mine) return true;
     if (submission !== null || !this.touched) return false;
     const said = JSON.stringify(outcome ?? {});
-    return [content.text, ...content.answers.map((a) => a.text ?? '')]
+    return [content.text, ...content.answers.flatMap((a) => [a.text ?? '', a.note ?? ''])]
       .filter((text) => text.trim() !== '')
       .some((text) => !said.includes(JSON.stringify(text).slice(1, -1)));
   }
@@ -185,6 +192,7 @@ export class CardView {
     if (over || !waiting) this.#askBack.hidden = over || this.#askText.value.trim() === '';
     this.#takeBack.hidden = !(state === 'sending' && !this.#entry.transmitted && !this.#actions.online());
     this.#close.hidden = !(state === 'late' || kept);
+    this.#showPassOn();
     this.#showStatus();
     if (over) this.#showResult();
     this.#clock.update(over);
@@ -208,13 +216,33 @@ export class CardView {
     if (state === 'waiting' && error !== null) label(line, 'state.refused', { error });
     else if (state === 'sending') label(line, transmitted || this.#actions.online() ? 'state.sending' : 'state.queued');
     else if (state === 'sent') label(line, 'state.sent');
-    else if (state === 'late') sentence(line, () => `${t('state.late')} ${how()}`);
+    else if (state === 'late') sentence(line, () => `${t('state.late')} ${how()}${this.#whereItGoes()}`);
     else if (state === 'settled') {
       sentence(line, () => {
         const first = outcome === null ? t('state.gone') : settledSentence(outcome, me);
         return kept ? `${first}. ${t('state.kept')}` : first;
       });
     } else unlabel(line);
+  }
+
+  /** Whether something of this person's came too late that the agent could be told. */
+  get #lateWords() {
+    const { state, submission, goesOn } = this.#entry;
+    if (state !== 'late' || submission === null || goesOn === undefined) return false;
+    return carriesWords(submission.action, submission.answers, submission.text);
+  }
+
+  #whereItGoes() {
+    const { goesOn, passing, error } = this.#entry;
+    if (!this.#lateWords) return '';
+    if (passing) return `\n${t('late.passing')}`;
+    return `\n${error === null ? whereTo(goesOn ?? null) : t('late.failed', { error })}`;
+  }
+
+  #showPassOn() {
+    const { goesOn, passing } = this.#entry;
+    this.#passOn.hidden = !this.#lateWords || isOnItsWay(goesOn);
+    this.#passOn.disabled = passing || !this.#actions.online();
   }
 
   #showResult() {
@@ -239,7 +267,6 @@ export class CardView {
   #buildAskBack() {
     const caption = el('label', { class: 'caption', for: this.#askText.id });
     label(caption, 'action.ask_back_label');
-    label(this.#askLong, 'card.too_long');
     this.#askBack.id = freshId('ask-back');
     this.#askBack.append(caption, this.#askText, this.#askLong, el('div', { class: 'row end' }, this.#askSend));
     this.#askToggle.setAttribute('aria-controls', this.#askBack.id);
@@ -273,6 +300,7 @@ export class CardView {
     this.#dismiss.addEventListener('click', () => this.#send('dismiss'));
     this.#takeBack.addEventListener('click', () => this.#actions.takeBack(this.#entry));
     this.#close.addEventListener('click', () => this.#actions.close(this.#entry));
+    this.#passOn.addEventListener('click', () => this.#actions.passOn(this.#entry));
   }
 
   #listen() {
@@ -337,18 +365,6 @@ export class CardView {
     this.#askSend.disabled = ask.trim() === '' || isTooLong(ask) || tooLong;
     this.#partial.hidden = this.#entry.state !== 'waiting' || done === 0 || open === 0;
   }
-}
-
-/** Whom a question is meant for; none when it is for everybody. @param {import('./types.js').Request} request */
-function addressee(request) {
-  const { person, group } = request.to ?? {};
-  if (!person && !group) return null;
-  const line = el('p', { class: 'hint addressee' });
-  const mine = request.may_answer !== false;
-  const key = person ? 'card.for_person' : 'card.for_group';
-  const name = { name: person ?? group ?? '' };
-  sentence(line, () => (mine ? t(key, name) : `${t(key, name)} ${t('card.not_yours')}`));
-  return line;
 }
 
 /** Words put together by a function, again for every language. @param {HTMLElement} node @param {() => string} make */

@@ -44,7 +44,7 @@ export class ListView {
     const known = this.#groups.get(session);
     if (known) return known;
     const cards = el('div', { class: 'cards' });
-    const element = el('section', { class: 'group' }, askerLine(request), cards);
+    const element = el('section', { class: 'group' }, askerLine(request, session), cards);
     element.dataset.sessionId = session;
     const group = { element, cards };
     this.#groups.set(session, group);
@@ -52,8 +52,8 @@ export class ListView {
   }
 }
 
-/** @param {import('./types.js').Request} request */
-function askerLine(request) {
+/** @param {import('./types.js').Request} request @param {string} session Whose group it is: the request's own, or that of its parent. */
+function askerLine(request, session) {
   const { client, host, cwd } = request.asker ?? {};
   const name = client ? words('span', 'asker-client', client) : el('span', { class: 'asker-client' });
   if (!client) label(name, 'group.unknown');
@@ -64,9 +64,9 @@ function askerLine(request) {
     path.title = cwd;
     line.append(path);
   }
-  const session = el('span', { class: 'asker-part asker-session', title: request.session_id });
-  label(session, 'group.session', { session: shortId(request.session_id) });
-  line.append(session);
+  const id = el('span', { class: 'asker-part asker-session', title: session });
+  label(id, 'group.session', { session: shortId(session) });
+  line.append(id);
   return line;
 }
 

@@ -28,6 +28,18 @@ export function showConnection(state) {
   return before;
 }
 
+/**
+ * The card after this one, else the one before it.
+ * @param {HTMLElement} list
+ * @param {HTMLElement|undefined} card
+ * @returns {HTMLElement|null}
+ */
+export function neighbour(list, card) {
+  const all = /** @type {HTMLElement[]} */ ([...list.querySelectorAll('.card')]);
+  const at = card ? all.indexOf(card) : -1;
+  return at < 0 ? null : (all[at + 1] ?? all[at - 1] ?? null);
+}
+
 /** Says something to a screen reader, after whatever it says now. @param {string} text */
 export function announce(text) {
   const live = byId('live');

@@ -2,23 +2,11 @@
 import { el, freshId, words } from './dom.js';
 import { foldable } from './fold.js';
 import { label } from './i18n.js';
+import { isTooLong, shownHeader } from './limits.js';
+import { NoteView, tooLongWarning } from './note.js';
 
 /** @typedef {import('./types.js').Question} Question */
 /** @typedef {import('./types.js').AnswerEntry} AnswerEntry */
-
-/** The longest answer the service takes, in characters. */
-export const MAX_ANSWER_CHARS = 20_000;
-
-/** A header is shown this long, in characters. */
-const SHOWN_HEADER_CHARS = 12;
-
-/**
- * Whether a text is longer than the service takes; counts characters, not UTF-16 units.
- * @param {string} text
- */
-export function isTooLong(text) {
-  return text.length > MAX_ANSWER_CHARS && [...text].length > MAX_ANSWER_CHARS;
-}
 
 export class QuestionView {
   /** @type {HTMLFieldSetElement} */
@@ -28,14 +16,13 @@ export class QuestionView {
   /** @type {HTMLTextAreaElement} */
   #text;
   #clear;
-  #tooLong;
+  #tooLong = tooLongWarning();
   #question;
   #locked = false;
   #declined = false;
   #hint = el('p', { class: 'hint several', hidden: true });
-  /** A note that came with a draft from elsewhere; it stays with the answer. @type {string|null} */
-  #note = null;
-  #noteShown = el('p', { class: 'hint note', hidden: true });
+  /** @type {NoteView} */
+  #note;
   #decline = el('button', { type: 'button', class: 'link decline', 'data-action': 'decline' });
 
   /**
@@ -53,7 +40,7 @@ export class QuestionView {
       label(count, 'card.number', { number, total });
       tags.append(count);
     }
-    const header = [...(question.header ?? '')].slice(0, SHOWN_HEADER_CHARS).join('').trimEnd();
+    const header = shownHeader(question.header ?? '');
     if (header) tags.append(words('span', 'header-tag', header));
     if (tags.childElementCount > 0) legend.append(tags);
     const asked = words('span', 'question-text', question.question);
@@ -82,8 +69,8 @@ export class QuestionView {
       id: textId, rows: question.options.length > 0 ? '2' : '3', dir: 'auto',
       'data-question-id': question.id, 'aria-describedby': `${textId}-long`,
     });
-    this.#tooLong = el('p', { class: 'warning', id: `${textId}-long`, hidden: true });
-    label(this.#tooLong, 'card.too_long');
+    this.#tooLong.id = `${textId}-long`;
+    this.#note = new NoteView(question.id);
 
     this.#decline.hidden = total < 2;
     this.#decline.addEventListener('click', () => {
@@ -93,7 +80,7 @@ export class QuestionView {
     });
 
     const area = el('div', { class: 'answer-area' }, this.#hint, options, this.#clear, caption, this.#text,
-      this.#tooLong, this.#noteShown);
+      this.#tooLong, this.#note.element, this.#note.toggle);
     area.addEventListener('input', () => {
       this.#refresh();
       edited();
@@ -156,7 +143,7 @@ export class QuestionView {
       question_id: this.#question.id,
       option_ids: chosen.map((input) => input.dataset.optionId ?? ''),
       text: text.trim() === '' ? null : text,
-      note: this.#note,
+      note: this.#note.value(),
       ...(this.#declined ? { dismissed: true } : {}),
     };
   }
@@ -179,7 +166,7 @@ export class QuestionView {
   }
 
   get tooLong() {
-    return isTooLong(this.#text.value);
+    return isTooLong(this.#text.value) || this.#note.tooLong;
   }
 
   /** Puts an answer in. @param {AnswerEntry|undefined} answer */
@@ -187,7 +174,7 @@ export class QuestionView {
     const chosen = answer?.option_ids ?? [];
     for (const input of this.#inputs) input.checked = chosen.includes(input.dataset.optionId ?? '');
     this.#text.value = answer?.text ?? '';
-    this.#note = answer?.note ?? null;
+    this.#note.fill(answer?.note);
     this.#declined = answer?.dismissed === true;
     this.#refresh();
   }
@@ -207,9 +194,8 @@ export class QuestionView {
     this.#decline.disabled = this.#locked;
     label(this.#decline, this.#declined ? 'card.decline_undo' : 'card.decline');
     this.#hint.classList.toggle('warning', this.outOfBounds);
-    this.#noteShown.hidden = this.#note === null || this.#note.trim() === '';
-    if (this.#note !== null) label(this.#noteShown, 'card.note', { note: this.#note });
+    this.#note.lock(locked);
     this.#clear.hidden = locked || this.#question.multi_select || !this.#inputs.some((input) => input.checked);
-    this.#tooLong.hidden = !this.tooLong;
+    this.#tooLong.hidden = !isTooLong(this.#text.value);
   }
 }

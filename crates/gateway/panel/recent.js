@@ -2,19 +2,26 @@
 import { el, words } from './dom.js';
 import { clockTime } from './clock-view.js';
 import { label, t } from './i18n.js';
+import { whereTo } from './late.js';
 import { answerAsText, settledSentence } from './outcome.js';
 
 /** @typedef {import('./types.js').Outcome} Outcome */
 /** @typedef {import('./types.js').Question} Question */
-/** @typedef {Outcome & {clarify_id: string, session_id: string, questions: Question[]}} Settled */
+/** @typedef {import('./types.js').LateAnswer} LateAnswer */
+/** @typedef {Outcome & {clarify_id: string, session_id: string, questions: Question[], late_answers?: LateAnswer[]}} Settled */
 
 const LIMIT = 20;
+/** Several reasons to ask again in a row make one request. */
+const REFRESH_MS = 500;
 
 export class RecentView {
   #list;
   #empty;
   #me;
   #hidden;
+  #passOn;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #timer;
   /** @type {Map<string, Settled>} */
   #known = new Map();
 
@@ -23,12 +30,14 @@ export class RecentView {
    * @param {HTMLElement} empty
    * @param {() => string} me
    * @param {(id: string) => boolean} hidden Whether it still stands above as a card.
+   * @param {(item: Settled, late: LateAnswer) => boolean} passOn Sends a late answer on; false when it cannot now.
    */
-  constructor(list, empty, me, hidden) {
+  constructor(list, empty, me, hidden, passOn) {
     this.#list = list;
     this.#empty = empty;
     this.#me = me;
     this.#hidden = hidden;
+    this.#passOn = passOn;
   }
 
   /**
@@ -50,6 +59,11 @@ export class RecentView {
     for (const item of found) this.#known.set(item.clarify_id, item);
     this.show();
     return found;
+  }
+
+  refreshSoon() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.refresh(), REFRESH_MS);
   }
 
   /** @param {Settled} item */
@@ -85,7 +99,30 @@ export class RecentView {
     const row = el('li', { class: 'recent-item', 'data-recent-id': item.clarify_id, 'data-reason': item.reason },
       el('div', { class: 'recent-line' }, how, time), question);
     if (said !== '') row.append(words('p', 'recent-answer', said));
+    const mine = (item.late_answers ?? []).filter((late) => late.actor?.person === this.#me());
+    for (const late of mine) row.append(this.#late(item, late));
     return row;
+  }
+
+  /** What this person wrote too late, and where it goes. @param {Settled} item @param {LateAnswer} late */
+  #late(item, late) {
+    const goes = late.goes_on ?? null;
+    const may = late.may_pass_on === true;
+    const caption = el('span');
+    label(caption, 'recent.late');
+    const said = words('span', 'recent-late-text', answerAsText(item.questions, late.answers ?? [], late.text));
+    const where = el('span');
+    if (may || goes !== null) label(where, 'text.plain', () => ({ text: whereTo(goes) }));
+    const line = el('div', { class: 'row recent-late-line' }, el('div', { class: 'recent-late' }, caption, ' ', said, ' ', where));
+    if (may) {
+      const button = el('button', { type: 'button', class: 'quiet small', 'data-action': 'pass-on' });
+      label(button, 'action.pass_on');
+      button.addEventListener('click', () => {
+        button.disabled = this.#passOn(item, late);
+      });
+      line.append(button);
+    }
+    return line;
   }
 }
 

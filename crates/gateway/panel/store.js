@@ -21,8 +21,32 @@
 const REMEMBER = 2000;
 
 /**
- * The order of sessions and of the questions in them: nearest deadline first, then oldest. It does
- * not depend on holds, so that nothing moves because somebody touched it.
+ * The session that a session's questions stand with: a sub-agent's stand with those of the session
+ * it works for, whether that asks something itself or not.
+ * @param {Entry[]} entries
+ * @returns {(session: string) => string}
+ */
+function tops(entries) {
+  /** @type {Map<string, string>} */
+  const parents = new Map();
+  for (const { request } of entries) {
+    if (request.parent?.session_id) parents.set(request.session_id, request.parent.session_id);
+  }
+  return (session) => {
+    const seen = new Set([session]);
+    let top = session;
+    for (let next = parents.get(top); next !== undefined && !seen.has(next); next = parents.get(top)) {
+      seen.add(next);
+      top = next;
+    }
+    return top;
+  };
+}
+
+/**
+ * The order of sessions and of the questions in them: nearest deadline first, then oldest, those of
+ * sub-agents after a session's own. It does not depend on holds, so that nothing moves because
+ * somebody touched it.
  * @param {Entry[]} entries
  * @returns {{session: string, entries: Entry[]}[]}
  */
@@ -32,15 +56,20 @@ export function bySession(entries) {
     (due(a) === due(b) ? 0 : due(a) - due(b)) ||
     a.request.requested_at - b.request.requested_at ||
     (a.request.clarify_id < b.request.clarify_id ? -1 : 1);
-  /** @type {Map<string, Entry[]>} */
+  const top = tops(entries);
+  /** @type {Map<string, Map<string, Entry[]>>} */
   const groups = new Map();
   // Sorted first: a group stands where its first question stands.
   for (const entry of [...entries].sort(order)) {
-    const group = groups.get(entry.request.session_id);
-    if (group) group.push(entry);
-    else groups.set(entry.request.session_id, [entry]);
+    const { session_id } = entry.request;
+    const group = groups.get(top(session_id)) ?? new Map();
+    groups.set(top(session_id), group.set(session_id, [...(group.get(session_id) ?? []), entry]));
   }
-  return [...groups].map(([session, list]) => ({ session, entries: list }));
+  return [...groups].map(([session, group]) => {
+    const own = group.get(session) ?? [];
+    const others = [...group].filter(([id]) => id !== session).flatMap(([, list]) => list);
+    return { session, entries: [...own, ...others] };
+  });
 }
 
 /**
@@ -196,6 +225,7 @@ export class Store {
 
   /** The connection is gone: whatever was under way has to leave again. */
   offline() {
+    this.notPassing();
     for (const entry of this.#entries.values()) {
       if (entry.state !== 'sending' || !entry.transmitted) continue;
       entry.transmitted = false;
@@ -236,15 +266,48 @@ export class Store {
    * @param {string} id
    * @param {Submission|null} submission
    * @param {Outcome|null} outcome
+   * @param {string|null} goesOn Where it goes.
    */
-  late(id, submission, outcome) {
+  late(id, submission, outcome, goesOn) {
     this.#remember(id);
     const entry = this.#entries.get(id);
     if (!entry) return;
     entry.state = 'late';
     entry.submission ??= submission;
     entry.outcome ??= outcome;
+    Object.assign(entry, { goesOn, error: null });
     this.#listener.changed(entry);
+  }
+
+  /** A late answer is being sent on. @param {string} id */
+  passing(id) {
+    const entry = this.#entries.get(id);
+    if (entry?.state !== 'late') return;
+    Object.assign(entry, { passing: true, error: null });
+    this.#listener.changed(entry);
+  }
+
+  /**
+   * What became of sending it on.
+   * @param {string} id
+   * @param {string|null} goesOn
+   * @param {string|null} error Why it was refused.
+   */
+  passedOn(id, goesOn, error) {
+    const entry = this.#entries.get(id);
+    if (entry?.state !== 'late') return;
+    Object.assign(entry, { passing: false, error });
+    if (error === null) entry.goesOn = goesOn;
+    this.#listener.changed(entry);
+  }
+
+  /** Nobody will say what became of sending late answers on: it may be done again. */
+  notPassing() {
+    for (const entry of this.#entries.values()) {
+      if (!entry.passing) continue;
+      entry.passing = false;
+      this.#listener.changed(entry);
+    }
   }
 
   /** It is closed, nobody can say how, and text of this person is unsent. @param {string} id */
@@ -290,5 +353,5 @@ export class Store {
 
 /** @param {Request} request @returns {Entry} */
 function blank(request) {
-  return { request, state: 'waiting', outcome: null, submission: null, transmitted: false, error: null, kept: false };
+  return { request, state: 'waiting', outcome: null, submission: null, transmitted: false, error: null, kept: false, passing: false };
 }

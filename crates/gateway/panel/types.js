@@ -56,6 +56,15 @@
  * @property {string|null} [text]
  * @property {number|string|null} [resolved_at]
  *
+ * @typedef {object} LateAnswer An answer that came after the end, as the history tells it.
+ * @property {string} answer_id
+ * @property {Actor} actor
+ * @property {string} action
+ * @property {ResolvedAnswer[]} [answers]
+ * @property {string|null} [text]
+ * @property {string|null} [goes_on]
+ * @property {boolean} [may_pass_on]
+ *
  * @typedef {'answer'|'ask_back'|'dismiss'|'skip'} Action
  *
  * @typedef {object} Submission An answer on its way; repeating it with the same id is harmless.
@@ -76,6 +85,8 @@
  * @property {boolean} transmitted Whether the submission left over the present connection.
  * @property {string|null} error Why the last answer was refused.
  * @property {boolean} kept Settled, but text of this person is still unsent.
+ * @property {string|null} [goesOn] Where the answer goes that came late; null: nowhere unless its author sends it on; absent while that is not known.
+ * @property {boolean} passing Whether it is being sent on.
  *
  * @typedef {{answers: AnswerEntry[], text: string}} DraftContent
  */

@@ -31,6 +31,8 @@ async fn a_question_is_replayed_with_what_e9_names_and_answered_by_its_label() {
         (&replay[0]["you"], &replay[0]["tenant"]),
         (&json!("ann"), &json!("local"))
     );
+    let limits = json!({"answer_chars": 20_000, "shown_header_chars": 12});
+    assert_eq!(replay[0]["limits"], limits);
     let shown = &replay[1];
     assert_eq!(shown["event"], "clarify.requested");
     assert_eq!(shown["session_id"], "s");

@@ -1,5 +1,8 @@
 //! The main path: an agent asks over MCP, a person answers in a browser.
 
+mod cards;
+mod late;
+
 use crate::support::{BINARY, asked, id, one_question};
 use anyhow::{Context as _, Result};
 use askbus_testkit::{AskbusUp, Browser, McpPython, McpStdio, Person, within, workspace};
@@ -139,6 +142,25 @@ async fn holds_text(browser: &Browser, field: &str, text: &str) -> Result<()> {
         "{field} holds {held}, not {text:?}: {seen:?}; {}",
         browser.text().await
     )
+}
+
+/// Waits until what a part of the page says holds this text.
+async fn says(browser: &Browser, part: &str, text: &str) -> Result<()> {
+    let script = "const [part, text, done] = arguments;
+        const look = () => {
+            const said = [...document.querySelectorAll(part)].map((node) => node.textContent);
+            if (said.some((words) => words.includes(text))) done(true);
+            else requestAnimationFrame(look);
+        };
+        look();";
+    let arguments = vec![json!(part), json!(text)];
+    match within(text, browser.page.execute_async(script, arguments)).await {
+        Ok(Ok(_)) => Ok(()),
+        other => anyhow::bail!(
+            "{part} does not say {text:?}: {other:?}; the page says: {}",
+            browser.text().await
+        ),
+    }
 }
 
 // contract: D4 E12

@@ -32,7 +32,10 @@ export default {
   'card.several_exactly': 'Choose {min}',
   'card.decline': 'Decline this question',
   'card.decline_undo': 'Declined. Answer it after all',
-  'card.note': 'Note: {note}',
+  'card.note_add': 'Add a note',
+  'card.note_label': 'Note to your answer',
+  'card.subagent': 'Asked by its sub-agent {name}',
+  'card.subagent_unnamed': 'Asked by a sub-agent of this session',
   'card.for_person': 'For {name}.',
   'card.for_group': 'For the group {name}.',
   'card.not_yours': 'Only they can answer.',
@@ -40,7 +43,7 @@ export default {
   'card.own_text_also': 'Or say it in your own words',
   'card.clear': 'Clear choice',
   'card.partial': 'Questions left empty stay unanswered.',
-  'card.too_long': 'Too long: at most 20,000 characters.',
+  'card.too_long': 'Too long: at most {max} characters.',
   'card.writing': '{person} is writing …',
   'card.other_draft': 'You wrote something else here in another tab.',
   'card.other_draft_use': 'Use that instead',
@@ -59,6 +62,7 @@ export default {
   'action.copy': 'Copy',
   'action.copied': 'Copied',
   'action.close': 'Close',
+  'action.pass_on': 'Send it on to the agent',
   'action.keys': 'Ctrl + Enter sends',
   'action.keys_mac': '⌘ + Enter sends',
 
@@ -86,6 +90,14 @@ export default {
   'state.gone': 'This question is closed.',
   'state.kept_title': 'Your answer',
 
+  'late.next_result': 'It reaches the agent with its next result.',
+  'late.next_turn': 'It reaches the agent when its next turn begins.',
+  'late.nowhere': 'It goes no further: the agent that asked is gone for good.',
+  'late.queue_full': 'It goes no further for now: too many late messages wait for the agent.',
+  'late.stays': 'The agent is not told of it unless you send it on.',
+  'late.passing': 'Sending it on …',
+  'late.failed': 'Not sent on: {error}',
+
   'who.you': 'you',
   'who.someone': 'someone',
   'surface.web': 'web',
@@ -106,6 +118,7 @@ export default {
 
   'recent.title': 'Recently settled',
   'recent.empty': 'Nothing yet.',
+  'recent.late': 'Your late answer:',
 
   'live.new': 'New question from {asker}: {question}',
   'live.settled': '{outcome}: {question}',

@@ -32,7 +32,10 @@ export default {
   'card.several_exactly': '选择 {min} 项',
   'card.decline': '不回答此题',
   'card.decline_undo': '已拒绝回答。改为回答',
-  'card.note': '备注：{note}',
+  'card.note_add': '添加备注',
+  'card.note_label': '回答的备注',
+  'card.subagent': '由其子智能体 {name} 提出',
+  'card.subagent_unnamed': '由此会话的子智能体提出',
   'card.for_person': '此问题发给 {name}。',
   'card.for_group': '此问题发给 {name} 组。',
   'card.not_yours': '只有对方可以回答。',
@@ -40,7 +43,7 @@ export default {
   'card.own_text_also': '或者用自己的话回答',
   'card.clear': '清除选择',
   'card.partial': '留空的问题将视为未回答。',
-  'card.too_long': '内容过长：最多 20000 个字符。',
+  'card.too_long': '内容过长：最多 {max} 个字符。',
   'card.writing': '{person} 正在输入……',
   'card.other_draft': '你在另一个标签页里写了不同的内容。',
   'card.other_draft_use': '改用那份内容',
@@ -59,6 +62,7 @@ export default {
   'action.copy': '复制',
   'action.copied': '已复制',
   'action.close': '关闭',
+  'action.pass_on': '转交给智能体',
   'action.keys': 'Ctrl + Enter 发送',
   'action.keys_mac': '⌘ + Enter 发送',
 
@@ -86,6 +90,14 @@ export default {
   'state.gone': '这个问题已关闭。',
   'state.kept_title': '你的回答',
 
+  'late.next_result': '它会随智能体的下一个结果送达。',
+  'late.next_turn': '它会在智能体下一轮开始时送达。',
+  'late.nowhere': '它不会再送达：提问的智能体已不在。',
+  'late.queue_full': '它暂时不会送达：等待智能体的迟到消息太多。',
+  'late.stays': '除非你转交，否则智能体不会得知。',
+  'late.passing': '正在转交……',
+  'late.failed': '未能转交：{error}',
+
   'who.you': '你',
   'who.someone': '他人',
   'surface.web': '网页',
@@ -106,6 +118,7 @@ export default {
 
   'recent.title': '最近结束',
   'recent.empty': '暂无记录。',
+  'recent.late': '你迟到的回答：',
 
   'live.new': '来自 {asker} 的新问题：{question}',
   'live.settled': '{outcome}：{question}',

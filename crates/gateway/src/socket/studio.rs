@@ -8,7 +8,9 @@ use crate::lookup;
 use crate::projection::Card;
 use crate::submit::{self, Judged, NotSent, PassOn, Sent};
 use crate::view::spoken_outcome;
-use askbus_domain::{Actor, AnswerEntry, GoesOn, Outcome, Surface};
+use askbus_domain::{
+    Actor, AnswerEntry, GoesOn, MAX_ANSWER_CHARS, Outcome, SHOWN_HEADER_CHARS, Surface,
+};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{Draft, InboxReply};
 use serde::Deserialize;
@@ -26,7 +28,8 @@ const EVENTS: [&str; 4] = [
     "clarify.pass_on",
 ];
 
-/// The first object: where the log stands and who is signed in.
+/// The first object: where the log stands, who is signed in, and how much of a text is taken and
+/// shown.
 pub(super) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
     let credential = &person.0.credential;
     json!({
@@ -38,6 +41,7 @@ pub(super) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
         "profiles": credential.profiles,
         "version": gateway.version,
         "server_now": gateway.now().unix_millis(),
+        "limits": {"answer_chars": MAX_ANSWER_CHARS, "shown_header_chars": SHOWN_HEADER_CHARS},
     })
 }
 

@@ -1,0 +1,27 @@
+/** What stands above the questions of a card: whose sub-agent asks, and whom it is meant for. */
+import { el } from './dom.js';
+import { label, t } from './i18n.js';
+
+/** @typedef {import('./types.js').Request} Request */
+
+/** None when the session asks for itself. @param {Request} request */
+export function subAgent(request) {
+  const { parent } = request;
+  if (!parent) return null;
+  const line = el('p', { class: 'hint subagent', title: parent.session_id });
+  if (parent.name) label(line, 'card.subagent', { name: parent.name });
+  else label(line, 'card.subagent_unnamed');
+  return line;
+}
+
+/** None when it is for everybody. @param {Request} request */
+export function addressee(request) {
+  const { person, group } = request.to ?? {};
+  if (!person && !group) return null;
+  const line = el('p', { class: 'hint addressee' });
+  const mine = request.may_answer !== false;
+  const key = person ? 'card.for_person' : 'card.for_group';
+  const name = { name: person ?? group ?? '' };
+  label(line, 'text.plain', () => ({ text: mine ? t(key, name) : `${t(key, name)} ${t('card.not_yours')}` }));
+  return line;
+}

@@ -1,0 +1,33 @@
+/** What the service takes and shows; it says so in its first message. */
+
+/** Nothing is refused here before the service has said what it refuses. */
+const limits = { answer_chars: Number.POSITIVE_INFINITY, shown_header_chars: Number.POSITIVE_INFINITY };
+
+/** @param {unknown} said The `limits` of a `hello`. */
+export function learnLimits(said) {
+  if (typeof said !== 'object' || said === null) return;
+  const { answer_chars, shown_header_chars } = /** @type {Record<string, unknown>} */ (said);
+  if (typeof answer_chars === 'number' && answer_chars > 0) limits.answer_chars = answer_chars;
+  if (typeof shown_header_chars === 'number' && shown_header_chars > 0) limits.shown_header_chars = shown_header_chars;
+}
+
+/** The longest text or note of an answer, in characters. */
+export function longestAnswer() {
+  return limits.answer_chars;
+}
+
+/**
+ * Whether a text is longer than the service takes; counts characters, not UTF-16 units.
+ * @param {string} text
+ */
+export function isTooLong(text) {
+  return text.length > limits.answer_chars && [...text].length > limits.answer_chars;
+}
+
+/** A header as far as it is shown. @param {string} header */
+export function shownHeader(header) {
+  const characters = [...header];
+  return characters.length > limits.shown_header_chars
+    ? characters.slice(0, limits.shown_header_chars).join('').trimEnd()
+    : header;
+}
