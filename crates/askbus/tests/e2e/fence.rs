@@ -122,6 +122,7 @@ async fn only_a_persons_credential_answers() -> Result<()> {
     let (asking, clarify_id) = ask(up.askbus(), &me, "Whose call?", &[]).await?;
     let answer = format!("/api/clarifications/{clarify_id}/answer");
     let hold = format!("/api/clarifications/{clarify_id}/hold");
+    let pass_on = format!("/api/clarifications/{clarify_id}/pass-on");
     let one = format!("/api/clarifications/{clarify_id}");
     let body = words("myself");
 
@@ -171,6 +172,8 @@ async fn only_a_persons_credential_answers() -> Result<()> {
             expected,
             "{who} holds"
         );
+        let pass_on = caller.post(&pass_on, &json!({"answer_id": "a"})).await?;
+        assert_eq!(reason(&pass_on), expected, "{who} sends words on");
         assert_eq!(
             reason(&caller.get(&one).await?),
             expected,
@@ -248,6 +251,8 @@ async fn inside_an_agent_the_answering_command_refuses() -> Result<()> {
             &["--dismiss"],
             &["--skip"],
             &["--hold"],
+            &["--ask-back", "why?"],
+            &["--pass-on"],
         ] {
             let mut args = vec!["answer", clarify_id.as_str()];
             args.extend(how);

@@ -1,8 +1,8 @@
 //! The blocking HTTP route of hosts.
 
 use crate::support::{BINARY, asked, begin_turn, choose, credential, id, words};
-use anyhow::Result;
-use askbus_testkit::{AskbusUp, NatsServer, Person, Reply, Team};
+use anyhow::{Context as _, Result};
+use askbus_testkit::{AskbusUp, NatsServer, Person, Reply, Service, Team, within};
 use serde_json::{Value, json};
 
 const ROUTE: &str = "/api/studio/clarifications/request";
@@ -206,5 +206,37 @@ async fn without_a_session_binding_the_answer_is_503() -> Result<()> {
     let host = Person::bearer(&gateway.address, &token)?;
     let reply = host.post(ROUTE, &body("any", "?")).await?;
     assert_eq!(pair(&reply), (503, "UNAVAILABLE"), "{reply:?}");
+    Ok(())
+}
+
+// contract: E11
+#[tokio::test]
+async fn a_call_whose_gateway_dies_ends_with_its_lease() -> Result<()> {
+    let (nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
+    let short = ["--lease-ms", "1500"];
+    let binding = Service::ready(team.spawn_session_binding(&nats, &short)?).await?;
+    let mut gateway = team.gateway(&nats, &binding.address).await?;
+    let token = team.credential("host", "acme", "default", "ci").await?;
+    let host = Person::bearer(&gateway.address, &token)?;
+    let person = async |gateway: &Service| {
+        let address = gateway.address.clone();
+        team.person(&address, "acme", "default", "ann").await
+    };
+    let turn = json!({"session_id": "s", "for_ms": 600_000});
+    let begun = host.post("/api/turns/begin", &turn).await?.body;
+    let context = begun["context_id"]
+        .as_str()
+        .context("a context")?
+        .to_owned();
+    let asking = tokio::spawn(async move { host.post(ROUTE, &body(&context, "Still?")).await });
+    let shown = asked(&person(&gateway).await?, "Still?").await?;
+    gateway.process.kill9().await?;
+    let told = within("the caller hears of it", asking).await??;
+    assert!(told.is_err(), "nobody decided anything: {told:?}");
+
+    let gateway = team.gateway(&nats, &binding.address).await?;
+    let settled = person(&gateway).await?.until_settled(id(&shown)).await?;
+    assert_eq!(settled["reason"], "cancelled", "{settled}");
+    assert_eq!(settled["cause"], "asker_gone", "{settled}");
     Ok(())
 }

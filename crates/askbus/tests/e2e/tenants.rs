@@ -1,10 +1,10 @@
 //! Two tenants with equal session names, and two profiles: nothing crosses.
 
-use crate::support::{BINARY, choose};
-use anyhow::Result;
-use askbus_testkit::{NatsServer, Person, Process, Socket, Team};
+use crate::support::{BINARY, ask, choose, credential};
+use anyhow::{Context as _, Result};
+use askbus_testkit::{AskbusUp, NatsServer, Person, Process, Socket, Team};
 use askbus_wire::client::{Client, Target};
-use askbus_wire::proto::{GetClarificationRequest, ListPendingRequest, WaitRequest};
+use askbus_wire::proto::{CancelRequest, GetClarificationRequest, ListPendingRequest, WaitRequest};
 use serde_json::{Value, json};
 
 struct Side {
@@ -219,5 +219,48 @@ async fn a_session_belongs_to_the_profile_that_first_used_it() -> Result<()> {
     let third = team.credential("host", "globex", "p2", "host").await?;
     let done = team.client(&binding.address, &third)?.run(&begin).await?;
     assert_eq!(done.code, 0, "{done:?}");
+    Ok(())
+}
+
+// contract: E5 E6
+#[tokio::test]
+async fn an_agent_that_knows_a_questions_id_may_read_and_withdraw_it_and_lists_none() -> Result<()>
+{
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let (mut asking, clarify_id) = ask(up.askbus(), &person, "Whose?", &["--json"]).await?;
+    let grpc = async |profile: &str| {
+        let token = credential(&up, "agent", profile, "another").await?;
+        Ok::<_, anyhow::Error>(Client::new(&Target::Url(up.url().to_owned()), &token)?)
+    };
+    let get = || GetClarificationRequest {
+        clarify_id: clarify_id.clone(),
+    };
+    let cancel = || CancelRequest {
+        clarify_id: clarify_id.clone(),
+    };
+    let (mut other, mut foreign) = (grpc("default").await?, grpc("foreign").await?);
+    for agent in [&mut other, &mut foreign] {
+        let listed = agent.clarify.list_pending(ListPendingRequest::default());
+        let refused = listed.await.err().context("it lists")?;
+        assert_eq!(refused.code(), tonic::Code::PermissionDenied, "{refused}");
+    }
+    // Of another profile even the id is nothing.
+    let read = foreign.clarify.get_clarification(get()).await;
+    assert_eq!(
+        read.err().context("it reads")?.code(),
+        tonic::Code::NotFound
+    );
+    let withdrawn = foreign.clarify.cancel(cancel()).await;
+    assert_eq!(
+        withdrawn.err().context("it withdraws")?.code(),
+        tonic::Code::NotFound
+    );
+    assert_eq!(person.pending().await?.len(), 1);
+
+    let read = other.clarify.get_clarification(get()).await?.into_inner();
+    assert_eq!(read.status, "pending");
+    other.clarify.cancel(cancel()).await?;
+    assert_eq!(asking.end().await?.code, 13);
     Ok(())
 }
