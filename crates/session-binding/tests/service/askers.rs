@@ -181,11 +181,11 @@ impl Alive for Fed {
 
 // A silence of the bus counts against nobody, however it falls between the heartbeats.
 // contract: E11
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_silence_counts_against_nobody() {
-    let world = World::embedded();
+    let world = World::in_memory();
     let (feed, fed) = mpsc::channel(8);
-    let setup = Setup::lease(LEASE);
+    let setup = Setup::leasing_in_memory(LEASE);
     let beat = |instance: &str, asker: Option<&str>| Heartbeat {
         service: "session-binding".into(),
         instance: instance.into(),
@@ -211,7 +211,7 @@ async fn a_silence_counts_against_nobody() {
     feed.send(own.clone()).await.unwrap();
     let context = agent.begin("s").await;
     let id = agent.ask(&context, "anybody?").await;
-    // Time is the subject. Both are heard, then the bus is away for longer than a lease, and when
+    // Both are heard, then the bus is away for longer than a lease, and when
     // it is back this instance hears itself first.
     for _ in 0..4 {
         feed.send(other.clone()).await.unwrap();
@@ -225,7 +225,7 @@ async fn a_silence_counts_against_nobody() {
     feed.send(other).await.unwrap();
     feed.send(own.clone()).await.unwrap();
     // Now only the other one is silent.
-    let silent = Instant::now();
+    let silent = tokio::time::Instant::now();
     let feeding = tokio::spawn(async move {
         while feed.send(own.clone()).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(300)).await;
@@ -300,13 +300,13 @@ impl Ledger for Stalled {
 
 // While one who is gone cannot be settled, the others are still heard.
 // contract: E11
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_stalled_settlement_costs_no_other_asker_its_lease() {
-    let world = World::embedded();
+    let world = World::in_memory();
     let (feed, fed) = mpsc::channel(8);
     let (gate, open) = watch::channel(false);
     let (tell, mut reached) = mpsc::unbounded_channel();
-    let setup = Setup::lease(LEASE);
+    let setup = Setup::leasing_in_memory(LEASE);
     let own = setup.instance.clone();
     let replica = world
         .replica_with(setup, |bus| Bus {
@@ -344,7 +344,7 @@ async fn a_stalled_settlement_costs_no_other_asker_its_lease() {
         }
     });
     within("a dead one is being settled", reached.recv()).await;
-    // Time is the subject: more than a lease passes.
+    // More than a lease passes.
     tokio::time::sleep(Duration::from_millis(2 * LEASE.0)).await;
     gate.send(true).unwrap();
     for (name, id, _) in dead {

@@ -108,6 +108,13 @@ impl Setup {
             ..Self::default()
         }
     }
+
+    pub fn leasing_in_memory(lease: Millis) -> Self {
+        Self {
+            lease,
+            ..Self::in_memory()
+        }
+    }
 }
 
 /// One running session-binding.
