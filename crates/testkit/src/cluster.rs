@@ -24,6 +24,8 @@ use tempfile::TempDir;
 const NODES: usize = 3;
 /// How soon a state that is waited for is looked at again; no server tells of it.
 const PACE: Duration = Duration::from_millis(50);
+/// How long a node may take to answer one request.
+const ANSWER: Duration = Duration::from_secs(2);
 /// The users of `deploy/nats/permissions.conf`.
 const USERS: [&str; 4] = ["session-binding", "gateway", "mcp-adapter", "observer"];
 
@@ -229,21 +231,24 @@ impl NatsCluster {
     /// # Errors
     /// When they do not within the limit.
     pub async fn healthy(&self) -> Result<()> {
-        let http = reqwest::Client::new();
+        // One request that is stuck does not use up the time of all.
+        let http = reqwest::Client::builder().timeout(ANSWER).build()?;
         for node in self.nodes.iter().filter(|n| n.process.is_some()) {
             let place = format!("http://{}:8222/healthz", node.host.address());
+            let mut said = String::new();
             let well = async {
                 loop {
-                    let said = http.get(&place).send().await;
-                    if said.is_ok_and(|said| said.status().is_success()) {
-                        return;
-                    }
+                    said = match http.get(&place).send().await {
+                        Ok(reply) if reply.status().is_success() => return,
+                        Ok(reply) => reply.text().await.unwrap_or_default(),
+                        Err(error) => error.to_string(),
+                    };
                     tokio::time::sleep(PACE).await;
                 }
             };
             let waited = within(&format!("{} to be well", node.name), well).await;
             let log = || node.process.as_ref().map(|p| p.stderr.all());
-            waited.with_context(|| format!("{:#?}", log()))?;
+            waited.with_context(|| format!("it says {said}: {:#?}", log()))?;
         }
         Ok(())
     }
@@ -275,7 +280,7 @@ impl NatsCluster {
             anyhow::Ok(info)
         };
         self.node(node)?;
-        let answered = tokio::time::timeout(Duration::from_secs(2), asked).await;
+        let answered = tokio::time::timeout(ANSWER, asked).await;
         Ok(answered.ok().and_then(Result::ok))
     }
 

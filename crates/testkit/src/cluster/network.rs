@@ -6,12 +6,15 @@ use crate::reaper;
 use anyhow::{Context as _, Result, ensure};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::path::Path;
 use tokio::process::Command;
 
 /// The hardware address of nobody.
 const NOBODY: &str = "02:00:00:00:00:01";
 /// A host's interface.
 const CABLE: &str = "eth0";
+/// The longest pause between two tries of TCP, in milliseconds.
+const LONGEST_PAUSE: &str = "/proc/sys/net/ipv4/tcp_rto_max_ms";
 /// What it takes, for those who have not got it.
 const NEEDED: &str = "network namespaces need root and the command ip (Debian: iproute2)";
 
@@ -56,6 +59,7 @@ impl Network {
                 .plug(&format!("port{number}"), Some(&namespace), subnet(number))
                 .await?;
             ip(&["-n", &namespace, "link", "set", "lo", "up"]).await?;
+            try_again_soon(&namespace).await?;
         }
         Ok(network)
     }
@@ -150,6 +154,16 @@ impl Drop for Network {
             drop(remove);
         }
     }
+}
+
+/// After a cut TCP tries again about as long later as the cut was long. How long a cut lasts depends on
+/// the machine, so a host tries every second, where its kernel (6.15 and newer) can be told so.
+async fn try_again_soon(namespace: &str) -> Result<()> {
+    if !Path::new(LONGEST_PAUSE).exists() {
+        return Ok(());
+    }
+    let write = format!("echo 1000 > {LONGEST_PAUSE}");
+    ip(&["netns", "exec", namespace, "sh", "-c", &write]).await
 }
 
 async fn ip(args: &[&str]) -> Result<()> {
