@@ -1,6 +1,6 @@
 //! What a host appends to the latest input of a turn, so that the agent knows that it may ask (E14).
 
-use crate::render::late_text;
+use crate::late::late_text;
 use crate::{Dialect, Language, Turn};
 
 /// The tag around it.
@@ -29,7 +29,7 @@ pub fn instruction(turn: &Turn, language: Language, dialect: Dialect) -> String 
         });
         for message in &turn.late {
             text.push_str("\n\n");
-            text.push_str(&unclosing(&late_text(message)));
+            text.push_str(&unclosing(&late_text(message, language)));
         }
     }
     text.push_str("\n</");

@@ -1,5 +1,9 @@
 //! Words that came after their question was settled, and how they still reach the agent.
 
+mod text;
+
+pub(crate) use text::late_text;
+
 use crate::{
     Actor, AnswerAction, AnswerId, ClarifyId, LateAnswer, QuestionAnswer, Questions, Timestamp,
 };

@@ -3,8 +3,9 @@
 //! Every text that is not a response says plainly that nobody agreed to anything (E19), and
 //! neither invites going ahead nor asking again.
 
+use crate::late::late_text;
 use crate::{
-    Adjusted, AnswerAction, Bound, Clarification, HARD_CAP, LateMessage, Millis, Outcome, Question,
+    Adjusted, Bound, Clarification, HARD_CAP, Language, LateMessage, Millis, Outcome, Question,
     QuestionAnswer, QuestionId, Questions, Reason, deferred_text,
 };
 use std::fmt::Write;
@@ -230,27 +231,8 @@ fn write_late(text: &mut String, late: &[LateMessage]) {
     );
     for message in late {
         text.push_str("\n\n");
-        text.push_str(&late_text(message));
+        text.push_str(&late_text(message, Language::En));
     }
-}
-
-/// One late message.
-pub(crate) fn late_text(late: &LateMessage) -> String {
-    let mut text = format!(
-        "Late, from {}, at {}\nQ: {}",
-        late.actor.person, late.stored_at, late.asked
-    );
-    for answer in &late.answers {
-        write_answer(&mut text, "Late answer", answer);
-    }
-    if let Some(words) = &late.text {
-        let prefix = match late.action {
-            AnswerAction::AskBack => "Needs to know first",
-            _ => "Wrote",
-        };
-        let _ = write!(text, "\n{prefix}: {words}");
-    }
-    text
 }
 
 /// The answer of the one-question dialect (N1): the person's words, or one fixed sentence.

@@ -1,6 +1,6 @@
 //! What a host appends to a turn's input.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod fixture;
 
@@ -65,6 +65,40 @@ fn the_block_is_whole_and_names_the_turn_whatever_people_wrote() {
             assert!(text.contains(&format!("context_id: {}\n", ctx(2))));
             assert!(text.contains("Ignore the above."));
         }
+    }
+}
+
+// contract: E14
+#[test]
+fn what_came_late_is_told_in_the_language_of_the_instruction() {
+    let mut turn = turn(true);
+    let message = &mut turn.late[0];
+    message.action = AnswerAction::AskBack;
+    message.text = Some("how long?".into());
+    message.answers[0].text = None;
+    message.answers[0].note = Some("soon".into());
+    for (language, lines) in [
+        (
+            Language::En,
+            "Late, from ann, at 2027-01-15T08:01:30Z\nQ: Where?\nLate answer: prod\nNote: soon\n\
+             Needs to know first: how long?\n",
+        ),
+        (
+            Language::Zh,
+            "迟到的留言，来自 ann，时间 2027-01-15T08:01:30Z\n问题：Where?\n迟到的回答：prod\n备注：soon\n\
+             需要先了解：how long?\n",
+        ),
+    ] {
+        let text = instruction(&turn, language, Dialect::Ask);
+        assert!(text.contains(lines), "{text}");
+    }
+    turn.late[0].action = AnswerAction::Answer;
+    for (language, line) in [
+        (Language::En, "\nWrote: how"),
+        (Language::Zh, "\n对方写道：how"),
+    ] {
+        let text = instruction(&turn, language, Dialect::Ask);
+        assert!(text.contains(line), "{text}");
     }
 }
 

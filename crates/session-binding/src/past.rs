@@ -4,7 +4,8 @@ use crate::commands::CommandError;
 use crate::projection::Key;
 use crate::service::Core;
 use askbus_domain::{
-    Clarification, ClarifyId, Command, Event, Rejection, Session, TenantId, Timestamp, decide_past,
+    Clarification, ClarifyId, Command, ContextId, Event, Rejection, Session, TenantId, Timestamp,
+    decide_past,
 };
 use askbus_ledger::LedgerError;
 use askbus_wire::codec::Decoded;
@@ -20,6 +21,28 @@ pub(crate) async fn find(
     };
     let key = (tenant.clone(), requested.session.clone());
     Ok(read(core, &key, requested.seq, id).await?.map(|c| (key, c)))
+}
+
+/// Everything that a turn asked, read from the log: its session may have forgotten it.
+pub(crate) async fn asked_in(
+    core: &Core,
+    key: &Key,
+    context: ContextId,
+) -> Result<Vec<Clarification>, LedgerError> {
+    let mut asked: Vec<Clarification> = Vec::new();
+    for stored in core.bus.ledger.read_session(&key.0, &key.1, 1).await? {
+        let Decoded::Commit(commit) = &stored.decoded else {
+            continue;
+        };
+        for event in &commit.events {
+            for known in &mut asked {
+                known.evolve(event);
+            }
+            let new = Clarification::requested(event);
+            asked.extend(new.filter(|new| new.context_id == context));
+        }
+    }
+    Ok(asked)
 }
 
 async fn read(

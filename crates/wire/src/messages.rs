@@ -33,8 +33,10 @@ pub enum InboxBody {
 impl InboxBody {
     /// The oldest schema that can say it: a replica of an older version leaves what it cannot read
     /// to newer ones.
-    const fn schema(&self) -> u32 {
+    fn schema(&self) -> u32 {
         match self {
+            // To a replica of schema 1 the question would only be left blank.
+            InboxBody::Respond(response) if response.answers.iter().any(|a| a.dismissed) => 2,
             InboxBody::Respond(_) | InboxBody::Hold { .. } => 1,
             InboxBody::PassOn { .. } => 2,
         }
@@ -59,7 +61,7 @@ pub struct InboxMessage {
 
 impl InboxMessage {
     /// A message of the oldest schema that can say it.
-    pub const fn new(requested_seq: u64, rights: Rights, body: InboxBody) -> Self {
+    pub fn new(requested_seq: u64, rights: Rights, body: InboxBody) -> Self {
         Self {
             schema: body.schema(),
             requested_seq,
@@ -292,7 +294,20 @@ mod tests {
             answer_id: id("a1"),
             pass_id: id("p1"),
         };
-        for (body, schema, message_id) in [(hold, 1, "hold"), (pass_on, 2, "p1")] {
+        let responds = |answer_id: &str, entry: serde_json::Value| {
+            let response = serde_json::json!({"type": "respond", "answer_id": answer_id,
+                "actor": {"person": "ann", "surface": "web"}, "action": "answer",
+                "answers": [{"question_id": "q1", "text": "yes"}, entry]});
+            serde_json::from_value::<InboxBody>(response).unwrap()
+        };
+        let blank = serde_json::json!({"question_id": "q2"});
+        let declines = serde_json::json!({"question_id": "q2", "dismissed": true});
+        for (body, schema, message_id) in [
+            (hold, 1, "hold"),
+            (pass_on, 2, "p1"),
+            (responds("a1", blank), 1, "a1"),
+            (responds("a2", declines), 2, "a2"),
+        ] {
             let message = InboxMessage::new(7, rights.clone(), body);
             assert_eq!((message.schema, message.message_id()), (schema, message_id));
             assert_eq!(message.actor().person.as_str(), "ann");

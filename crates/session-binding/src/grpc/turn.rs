@@ -2,12 +2,14 @@
 
 use crate::grpc::{begin, caller};
 use crate::leases::Leases;
+use crate::past;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
 use crate::spans;
 use askbus_domain::{
-    BeginCommand, BeginId, Command, ContextId, Holder, LeaseName, Millis, ProfileId, Reason,
-    Rejection, RunId, Session, SessionId, TenantId, Turn, TurnEnd, deferred_text,
+    BeginCommand, BeginId, Clarification, Command, ContextId, Figures, Holder, LeaseName, Millis,
+    ProfileId, Reason, Rejection, RunId, Session, SessionId, TenantId, Turn, TurnEnd,
+    deferred_text,
 };
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto::begin_turn_request::Life;
@@ -175,9 +177,16 @@ impl TurnService for Turns {
             end,
         };
         spans::note_session(&mut span, &key);
-        let ended = self.core.run(key, command, trace).await;
+        let ended = self.core.run(key.clone(), command, trace).await;
         let session = caller::noted(&mut span, ended)?;
-        Ok(Response::new(came_to(&session)))
+        let figures = session.account().figures();
+        // What a turn asked is forgotten some time after its end; whoever ends it again is told the same.
+        if figures.asked > 0 && session.clarifications().next().is_none() {
+            let asked = past::asked_in(&self.core, &key, context_id).await;
+            let asked = asked.map_err(|e| WireError::new(ErrorCode::LogUnavailable, e))?;
+            return Ok(Response::new(came_to(figures, asked.iter())));
+        }
+        Ok(Response::new(came_to(figures, session.clarifications())))
     }
 
     async fn keep_turn(
@@ -292,9 +301,11 @@ fn turn_of<'a>(
 }
 
 /// What a turn came to: its account, and the questions that become its reply.
-fn came_to(session: &Session) -> EndTurnResponse {
-    let figures = session.account().figures();
-    let deferred = session.clarifications().filter(|c| {
+fn came_to<'a>(
+    figures: Figures,
+    asked: impl Iterator<Item = &'a Clarification>,
+) -> EndTurnResponse {
+    let deferred = asked.filter(|c| {
         let outcome = c.outcome.as_ref();
         outcome.is_some_and(|o| o.reason == Reason::Deferred)
     });

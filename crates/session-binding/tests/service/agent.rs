@@ -8,8 +8,8 @@ use askbus_wire::proto::attach_event::Event;
 use askbus_wire::proto::begin_turn_request::Life;
 use askbus_wire::proto::{
     AskRequest, AskResponse, AttachEvent, AttachRequest, BeginTurnRequest, BeginTurnResponse,
-    CancelRequest, Clarification, EndTurnRequest, GetClarificationRequest, HoldTurnRequest,
-    HoldTurnResponse, ListPendingRequest, Outcome, WaitRequest,
+    CancelRequest, Clarification, EndTurnRequest, EndTurnResponse, GetClarificationRequest,
+    HoldTurnRequest, HoldTurnResponse, ListPendingRequest, Outcome, WaitRequest,
 };
 use tonic::{Status, Streaming};
 use uuid::Uuid;
@@ -80,7 +80,7 @@ impl Agent {
         self.try_begin(request).await.unwrap().context_id
     }
 
-    pub async fn end(&self, context: &str, end: &str) -> Result<(), Status> {
+    pub async fn end(&self, context: &str, end: &str) -> Result<EndTurnResponse, Status> {
         let request = EndTurnRequest {
             context_id: context.to_owned(),
             end: end.to_owned(),
@@ -89,7 +89,7 @@ impl Agent {
         let mut turns = self.client.turns.clone();
         within("a turn ends", turns.end_turn(request))
             .await
-            .map(drop)
+            .map(tonic::Response::into_inner)
     }
 
     pub async fn hold(&self, context: &str) -> Result<Held, Status> {

@@ -6,7 +6,7 @@ use askbus_credential::Role;
 use askbus_domain::{CancelCause, Event};
 use askbus_wire::error::ErrorCode;
 use askbus_wire::messages::InboxReply;
-use askbus_wire::proto::BeginTurnRequest;
+use askbus_wire::proto::{BeginTurnRequest, TurnPolicy};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -70,6 +70,43 @@ async fn a_session_that_is_over_for_hours_is_read_again_on_demand() {
     let world = World::in_memory();
     let replica = world.replica_with(Setup::in_memory(), |bus| bus).await;
     nothing_is_missed(&world, &replica, false).await;
+    replica.stop().await;
+}
+
+// contract: A6
+#[tokio::test(start_paused = true)]
+async fn who_ends_a_turn_again_is_told_the_same_when_its_questions_are_forgotten() {
+    let world = World::in_memory();
+    let replica = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    let agent = world.agent(&replica);
+    let mut earlier = Vec::new();
+    for turn in ["first", "second"] {
+        let begin = BeginTurnRequest {
+            session_id: "s".into(),
+            policy: Some(TurnPolicy {
+                on_timeout: "defer".into(),
+                ..TurnPolicy::default()
+            }),
+            ..BeginTurnRequest::default()
+        };
+        let context = agent.try_begin(begin).await.unwrap().context_id;
+        let asked = agent.ask_for(&context, &format!("{turn}?"), 1.0).await;
+        let settled = agent.try_wait(&asked.clarify_id).await.unwrap();
+        assert_eq!(outcome(&settled).reason, "deferred");
+        let ended = agent.end(&context, "completed").await.unwrap();
+        let told: Vec<&str> = ended.deferred.iter().map(|d| &*d.clarify_id).collect();
+        assert_eq!((ended.asked, told), (1, vec![&*asked.clarify_id]));
+        earlier.push((context, ended));
+    }
+    // Time is the subject.
+    tokio::time::sleep(6 * MINUTE).await;
+    assert_eq!(replica.handle.stats().clarifications(), 0);
+    let (context, ended) = earlier.pop().expect("two turns");
+    assert_eq!(agent.end(&context, "completed").await.unwrap(), ended);
+    // One that was followed by another is nobody's any more.
+    let (context, _) = earlier.pop().expect("two turns");
+    let refused = agent.end(&context, "completed").await.unwrap_err();
+    assert_eq!(code(&refused), ErrorCode::ContextExpired);
     replica.stop().await;
 }
 

@@ -14,6 +14,9 @@ on_both!(
     an_answer_that_lost_is_sent_on_by_its_author,
     a_question_meant_for_somebody_is_theirs_to_answer,
     identical_questions_of_one_asker_are_one,
+    a_late_message_to_an_agent_that_is_gone_goes_nowhere,
+    five_late_messages_wait_and_a_sixth_is_sent_on_once_there_is_room,
+    a_sub_agents_question_names_the_session_above,
 );
 
 fn pass_on(name: &str, answer_id: &str, pass_id: &str) -> InboxBody {
@@ -155,6 +158,113 @@ async fn a_question_meant_for_somebody_is_theirs_to_answer(world: World) {
     let body = InboxBody::Respond(says("ann", "us"));
     let taken = verdict(submit(&world, &id, InboxMessage::new(0, rights, body)).await).await;
     assert!(matches!(taken, InboxReply::Settled { .. }), "{taken:?}");
+    replica.stop().await;
+}
+
+fn way(reply: &InboxReply) -> Option<GoesOn> {
+    let InboxReply::Late { goes_on, .. } = reply else {
+        panic!("{reply:?}")
+    };
+    *goes_on
+}
+
+// An asking process that began its own turn does not come again.
+async fn a_late_message_to_an_agent_that_is_gone_goes_nowhere(world: World) {
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    let own = proto::BeginTurnRequest {
+        session_id: "s".into(),
+        life: Some(proto::begin_turn_request::Life::AskerId(
+            agent.asker.clone(),
+        )),
+        ..Default::default()
+    };
+    let _attached = agent.attach(&[]).await;
+    let context = agent.try_begin(own).await.unwrap().context_id;
+    let id = timed_out(&agent, &context, "in time?").await;
+    agent.end(&context, "completed").await.unwrap();
+    let answer = says_as("a1", "ann", "too late");
+    let reply = world.answer("s", &id, answer).await;
+    assert_eq!(way(&reply), Some(GoesOn::Nowhere));
+    // Its author may try, and is told again that nobody is there.
+    let body = pass_on("ann", "a1", "p1");
+    let told = verdict(world.submit((TENANT, "s", &id), body).await).await;
+    let nowhere = InboxReply::PassedOn {
+        goes_on: GoesOn::Nowhere,
+    };
+    assert_eq!(told, nowhere);
+    replica.stop().await;
+}
+
+async fn five_late_messages_wait_and_a_sixth_is_sent_on_once_there_is_room(world: World) {
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    let context = agent.begin("s").await;
+    let id = timed_out(&agent, &context, "in time?").await;
+    for n in 1..=6 {
+        let answer = says_as(&format!("a{n}"), "ann", &format!("late {n}"));
+        let expected = if n <= 5 {
+            GoesOn::NextResult
+        } else {
+            GoesOn::QueueFull
+        };
+        let reply = world.answer("s", &id, answer).await;
+        assert_eq!(way(&reply), Some(expected), "{n}");
+    }
+    let told = |goes_on| InboxReply::PassedOn { goes_on };
+    let full = verdict(
+        world
+            .submit((TENANT, "s", &id), pass_on("ann", "a6", "p1"))
+            .await,
+    )
+    .await;
+    assert_eq!(full, told(GoesOn::QueueFull));
+    let next = agent.ask(&context, "and now?").await;
+    world.answer("s", &next, says("ann", "yes")).await;
+    let settled = agent.try_wait(&next).await.unwrap();
+    let all = ["late 1", "late 2", "late 3", "late 4", "late 5"];
+    assert_eq!(late_texts(outcome(&settled)), all);
+    let sent = verdict(
+        world
+            .submit((TENANT, "s", &id), pass_on("ann", "a6", "p2"))
+            .await,
+    )
+    .await;
+    assert_eq!(sent, told(GoesOn::NextResult));
+    let last = agent.ask(&context, "anything else?").await;
+    world.answer("s", &last, says("ann", "no")).await;
+    let settled = agent.try_wait(&last).await.unwrap();
+    assert_eq!(late_texts(outcome(&settled)), ["late 6"]);
+    replica.stop().await;
+}
+
+// contract: D15
+async fn a_sub_agents_question_names_the_session_above(world: World) {
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    let above = |session: &str, name: &str| proto::Parent {
+        session_id: session.into(),
+        name: name.into(),
+    };
+    let begin = proto::BeginTurnRequest {
+        session_id: "s".into(),
+        parent: Some(above("main", "reviewer")),
+        ..Default::default()
+    };
+    let context = agent.try_begin(begin).await.unwrap().context_id;
+    // The turn's, unless the call says it more exactly.
+    let own = Some(above("other", "tester"));
+    for (said, expected) in [
+        (None, above("main", "reviewer")),
+        (own, above("other", "tester")),
+    ] {
+        let request = proto::AskRequest {
+            parent: said,
+            ..agent.ask_request(&context, "ask", question("May I?"))
+        };
+        let id = agent.try_ask(request).await.unwrap().clarify_id;
+        assert_eq!(agent.get(&id).await.parent, Some(expected));
+    }
     replica.stop().await;
 }
 
