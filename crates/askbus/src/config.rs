@@ -45,6 +45,10 @@ pub(crate) struct Config {
     pub host_names: String,
     /// How long an asker or holder may be missing, in milliseconds.
     pub lease_ms: Option<u64>,
+    /// How long the MCP client waits for a call, milliseconds; none: what its name says.
+    pub call_budget_ms: Option<u64>,
+    /// Where a gateway finds the MCP adapter that serves HTTP.
+    pub mcp_adapter: Option<String>,
     /// The service to use, `http://host:port`; none: this machine's.
     pub url: Option<String>,
     /// A credential, or a file that holds one.
@@ -92,6 +96,8 @@ fn defaults() -> Config {
         session_binding: None,
         host_names: String::new(),
         lease_ms: None,
+        call_budget_ms: None,
+        mcp_adapter: None,
         url: None,
         credential: None,
         profile: None,
@@ -128,6 +134,8 @@ struct Flags {
     #[serde(skip_serializing_if = "Option::is_none")]
     lease_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    mcp_adapter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
@@ -152,6 +160,7 @@ fn flags(cli: &Cli) -> Flags {
         Command::Gateway(args) => {
             flags.listen.clone_from(&args.listen);
             flags.session_binding.clone_from(&args.session_binding);
+            flags.mcp_adapter.clone_from(&args.mcp_adapter);
             flags.host_names.clone_from(&args.host_names);
             service_flags(&mut flags, &args.service);
         }
@@ -164,6 +173,9 @@ fn flags(cli: &Cli) -> Flags {
         Command::McpAdapter(args) => {
             flags.nats.clone_from(&args.nats);
             flags.session_binding.clone_from(&args.session_binding);
+            flags.tenants.clone_from(&args.tenants);
+            flags.signing_dir.clone_from(&args.signing_dir);
+            flags.host_names.clone_from(&args.host_names);
             flags.instance.clone_from(&args.instance);
             flags.metrics.clone_from(&args.metrics);
             mcp_flags(&mut flags, &args.mcp);
@@ -260,6 +272,8 @@ const KNOWN: &[&str] = &[
     "session_binding",
     "host_names",
     "lease_ms",
+    "call_budget_ms",
+    "mcp_adapter",
     "url",
     "credential",
     "profile",

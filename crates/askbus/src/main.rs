@@ -2,6 +2,7 @@
 //! result into an exit status.
 
 mod agent_guard;
+mod allocator;
 mod answer;
 mod ask;
 mod bench;
@@ -18,6 +19,7 @@ mod identity;
 mod inbox;
 mod logging;
 mod mcp;
+mod mcp_http;
 mod micro;
 mod open_files;
 mod panel;

@@ -3,7 +3,7 @@
 use crate::cli::{McpAdapterArgs, McpArgs};
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, USAGE};
-use crate::{identity, micro, services, signals, telemetry};
+use crate::{identity, mcp_http, micro, services, signals, telemetry};
 use askbus_credential::Role;
 use askbus_domain::Millis;
 use askbus_mcp_adapter::asker::{AskerInfo, AskerOptions};
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a call waits for a service that is not running.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The name of the adapter in traces and on the bus.
-const ADAPTER: &str = "askbus-mcp-adapter";
+pub(crate) const ADAPTER: &str = "askbus-mcp-adapter";
 /// How long the last spans may take once the client is gone.
 const LAST_SPANS: Duration = Duration::from_millis(250);
 
@@ -36,7 +36,13 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
         toolset,
         gate: Gate::read(|name| std::env::var(name).ok()),
         panel: Arc::new(move || identity::gateway_url(&panel).ok()),
+        budget: budget(config),
     })
+}
+
+/// How long the client waits for a call, where whoever configured it says so.
+pub(crate) fn budget(config: &Config) -> Option<Duration> {
+    config.call_budget_ms.map(Duration::from_millis)
 }
 
 /// The asking process that this command is.
@@ -60,6 +66,8 @@ pub(crate) fn asker_options(
         },
         patience,
         outcomes: Outcomes::Attached,
+        asker_id: None,
+        channel: None,
     })
 }
 
@@ -84,8 +92,11 @@ pub(crate) async fn run(config: &Config, _args: &McpArgs) -> Result<ExitCode, Fa
 /// The same, known to the bus as a service.
 pub(crate) async fn run_on_bus(
     config: &Config,
-    _args: &McpAdapterArgs,
+    args: &McpAdapterArgs,
 ) -> Result<ExitCode, Failure> {
+    if let Some(listen) = &args.listen {
+        return mcp_http::run(config, args, listen).await;
+    }
     let shutdown = signals::shutdown()?;
     let mut options = options(config)?;
     let instance = services::instance(config);

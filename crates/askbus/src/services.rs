@@ -132,7 +132,7 @@ pub(crate) fn host_names(config: &Config) -> Vec<String> {
     names.filter(|n| !n.is_empty()).map(str::to_owned).collect()
 }
 
-fn tenants(config: &Config) -> Result<Tenants, Failure> {
+pub(crate) fn tenants(config: &Config) -> Result<Tenants, Failure> {
     Tenants::parse(&config.tenants)
         .map_err(|e| Failure::new(CONFIG, format!("setting tenants: {e}")))
 }
@@ -156,7 +156,12 @@ pub(crate) fn verifier(config: &Config) -> Result<Verifier, Failure> {
 }
 
 fn ready(args: &ServiceArgs, service: &str, line: &serde_json::Value) {
-    if args.json {
+    announce(args.json, service, line);
+}
+
+/// Says that a service is ready.
+pub(crate) fn announce(as_json: bool, service: &str, line: &serde_json::Value) {
+    if as_json {
         println!("{line}");
     } else {
         tracing::info!(service, %line, "ready");
@@ -264,6 +269,11 @@ pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitC
         clock: askbus_wire::clock::Clock::system(),
         tenants,
         session_binding,
+        mcp: config
+            .mcp_adapter
+            .as_deref()
+            .map(identity::parse_target)
+            .transpose()?,
         sign_in: None,
         single_machine: false,
         host_names: host_names(config),

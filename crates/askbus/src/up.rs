@@ -4,13 +4,15 @@ use crate::cli::UpArgs;
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, UNAVAILABLE};
 use crate::home::{self, Home};
-use crate::{agent_guard, micro, services, signals, telemetry};
+use crate::{agent_guard, mcp_http, micro, services, signals, telemetry};
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PersonId, ProfileId, TenantId};
 use askbus_gateway::{GatewayError, SignIn};
 use askbus_ledger::{Bus, LedgerError};
+use askbus_mcp_adapter::Serving;
 use askbus_session_binding::Listen;
 use askbus_wire::client::Target;
+use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -36,9 +38,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     let instance = services::instance(config);
     let exporting = telemetry::export(config, "askbus-up", &instance)?;
     let (bus, backing) = open(config, &home, &instance, &shutdown).await?;
-    let lease = config
-        .lease_ms
-        .map_or(askbus_session_binding::Options::LOCAL_LEASE, Millis);
+    let lease = lease(config);
     let binding = session_binding(config, &home, &bus, &verifier, &instance, lease, &shutdown);
     let gateway = gateway(
         config,
@@ -50,7 +50,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
         &shutdown,
     );
     // Both read the whole log first. Side by side, each old message is decoded once for both.
-    let (binding, gateway) = tokio::try_join!(binding, gateway)?;
+    let (binding, (gateway, mcp)) = tokio::try_join!(binding, gateway)?;
     gateway.show_also(binding.figures());
     home.keep_address(&reachable(gateway.address()).to_string())?;
     let registered = match &backing {
@@ -67,6 +67,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     shutdown.cancelled().await;
     tracing::info!("stopping; whatever waits goes on waiting");
     drop(registered);
+    mcp.join().await;
     gateway.join().await;
     binding.join().await;
     match backing {
@@ -142,7 +143,18 @@ async fn gateway(
     issuer: askbus_credential::Issuer,
     instance: &str,
     shutdown: &CancellationToken,
-) -> Result<askbus_gateway::Handle, Failure> {
+) -> Result<(askbus_gateway::Handle, Serving), Failure> {
+    let mcp = MemoryAddress::new();
+    let serving = mcp_http::start(
+        config,
+        askbus_mcp_adapter::Listen::Memory(mcp.clone()),
+        Target::Socket(home.socket()),
+        verifier.clone(),
+        Tenants::default(),
+        lease(config),
+        shutdown,
+    )
+    .await?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let told = config
         .listen
@@ -171,6 +183,7 @@ async fn gateway(
             clock: askbus_wire::clock::Clock::system(),
             tenants: Tenants::default(),
             session_binding: Target::Socket(home.socket()).into(),
+            mcp: Some(Target::Memory(vec![mcp.clone()])),
             sign_in: Some(sign_in(issuer)?),
             single_machine: true,
             host_names: services::host_names(config),
@@ -178,7 +191,7 @@ async fn gateway(
             version: env!("CARGO_PKG_VERSION").to_owned(),
         })
     };
-    match askbus_gateway::start(options(listen, issuer)?, shutdown.clone()).await {
+    let started = match askbus_gateway::start(options(listen, issuer)?, shutdown.clone()).await {
         // The port of the last start is a convenience; another program may have it now.
         Err(GatewayError::Listen { address, .. }) if told.is_none() && address.port() != 0 => {
             tracing::warn!(%address, "the port of the last start is taken; using another one");
@@ -186,8 +199,14 @@ async fn gateway(
             askbus_gateway::start(options(any, issuer)?, shutdown.clone()).await
         }
         other => other,
-    }
-    .map_err(services::gateway_failure)
+    };
+    Ok((started.map_err(services::gateway_failure)?, serving))
+}
+
+fn lease(config: &Config) -> Millis {
+    config
+        .lease_ms
+        .map_or(askbus_session_binding::Options::LOCAL_LEASE, Millis)
 }
 
 /// The address as a browser on this machine reaches it.
@@ -202,7 +221,8 @@ fn announce(gateway: &askbus_gateway::Handle, as_json: bool) {
     let panel = format!("http://{}/", reachable(gateway.address()));
     let sign_in = gateway.sign_in_url().unwrap_or_else(|| panel.clone());
     if as_json {
-        let line = json!({"panel_url": panel, "sign_in_url": sign_in, "mcp_url": null});
+        let line =
+            json!({"panel_url": panel, "sign_in_url": sign_in, "mcp_url": format!("{panel}mcp")});
         println!("{line}");
         return;
     }
@@ -210,5 +230,6 @@ fn announce(gateway: &askbus_gateway::Handle, as_json: bool) {
     println!("  {sign_in}\n");
     println!("The link signs one browser in, once; after that it is {panel}");
     println!("An agent asks through the MCP server `askbus mcp`, a script through `askbus ask`.");
+    println!("Agents that speak HTTP find it at {panel}mcp, with a credential.");
     println!("Stop with Ctrl-C; whatever waits goes on waiting.");
 }

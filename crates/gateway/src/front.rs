@@ -5,7 +5,7 @@ use crate::caller::{LocalScript, Shown};
 use crate::gateway::Gateway;
 use crate::reply::Refusal;
 use crate::trace;
-use crate::{body, fence, passthrough, sign_in};
+use crate::{body, fence, mcp, passthrough, sign_in};
 use askbus_wire::error::ErrorCode;
 use axum::Router;
 use axum::body::Body;
@@ -39,6 +39,9 @@ pub(crate) async fn admit(
         Ok(Entry::In(shown, script)) => {
             if passthrough::is_grpc(request.headers()) {
                 return passthrough::forward(gateway, &shown, &trace, request).await;
+            }
+            if mcp::is_mcp(&path) {
+                return mcp::forward(gateway, &shown, request).await;
             }
             let extensions = request.extensions_mut();
             extensions.insert(shown);

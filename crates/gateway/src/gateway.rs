@@ -19,6 +19,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tonic::transport::Channel;
 
 /// Requests a second of one caller in the long run, and at once.
 const PACE: (f64, f64) = (500.0, 2_000.0);
@@ -35,6 +36,7 @@ pub(crate) struct Gateway {
     pub verifier: Verifier,
     pub tenants: Tenants,
     pub session_binding: Channels,
+    pub mcp: Option<Channel>,
     pub desk: Desk,
     pub single_machine: bool,
     pub local_tenant: TenantId,
@@ -115,6 +117,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         feed: Arc::new(Feed::new()),
         cookie_name: format!("askbus_{}", options.verifier.fingerprint()),
         session_binding: options.session_binding.channels()?,
+        mcp: options.mcp.map(|target| target.channel()).transpose()?,
         desk: Desk::new(options.sign_in),
         bus: options.bus,
         clock: options.clock,

@@ -17,6 +17,7 @@ mod fuzz;
 mod gateway;
 mod listener;
 mod lookup;
+mod mcp;
 mod metrics;
 mod options;
 mod pace;

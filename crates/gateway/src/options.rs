@@ -3,6 +3,7 @@
 use askbus_credential::{Issuer, Verifier};
 use askbus_domain::{PersonId, ProfileId, TenantId};
 use askbus_ledger::{Bus, LedgerError};
+use askbus_wire::client::Target;
 use askbus_wire::clock::Clock;
 use askbus_wire::error::WireError;
 use askbus_wire::memory::MemoryAddress;
@@ -41,6 +42,8 @@ pub struct Options {
     pub tenants: Tenants,
     /// Where gRPC calls go, by tenant.
     pub session_binding: Targets,
+    /// Where MCP over HTTP goes; none: such requests find nothing.
+    pub mcp: Option<Target>,
     /// Makes browser credentials from one-time codes; none: no links are made.
     pub sign_in: Option<SignIn>,
     /// Scripts on this machine may read what waits in tenant `local` without a credential (D14).

@@ -10,19 +10,21 @@ mod connection;
 mod heard;
 mod ids;
 mod on_bus;
+mod parked;
 mod place;
 mod resolutions;
 mod table;
 mod turn;
+mod waiting;
 
 pub use asked::{Asked, Settled};
 pub use connection::Token;
 pub use on_bus::BusOptions;
 pub use resolutions::Outcomes;
+pub use waiting::{Joined, Waiting};
 
 use crate::metrics::Figures;
 use askbus_domain::Dialect;
-use askbus_telemetry::{Kind, Span};
 use askbus_wire::client::Target;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
@@ -30,6 +32,7 @@ use askbus_wire::trace::Trace;
 use connection::Connection;
 use futures::future::join_all;
 use ids::Ids;
+use parked::Parked;
 use place::Patience;
 use resolutions::{Link, Resolutions};
 use serde_json::Value;
@@ -37,11 +40,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use table::Table;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tonic::transport::Channel;
 use turn::OwnTurn;
 
 /// The name of this service in traces.
@@ -70,6 +74,11 @@ pub struct AskerOptions {
     pub patience: Duration,
     /// How it learns how its questions end.
     pub outcomes: Outcomes,
+    /// The name it is known by; none: one of its own. Who takes another's name keeps what that one
+    /// asked.
+    pub asker_id: Option<String>,
+    /// A connection to `target` that it shares with others; none: one of its own.
+    pub channel: Option<Channel>,
 }
 
 /// Who asks. Everything in it is this process's own claim, cut to 300 characters a field.
@@ -183,6 +192,7 @@ struct Inner {
 /// One asking process. Close it with [`Asker::close`]; dropping it only stops its tasks.
 pub struct Asker {
     inner: Arc<Inner>,
+    parked: Parked,
 }
 
 impl Drop for Asker {
@@ -209,7 +219,9 @@ impl Asker {
     }
 
     fn with_ids(options: AskerOptions, ids: Ids) -> Self {
-        let asker_id = format!("mcp-{}", ids.new_id());
+        let asker_id = options
+            .asker_id
+            .unwrap_or_else(|| format!("mcp-{}", ids.new_id()));
         let profile = options.profile.unwrap_or_default();
         let inner = Inner {
             turn: OwnTurn::new(
@@ -220,7 +232,7 @@ impl Asker {
             ),
             ids,
             asker_id,
-            connection: Connection::new(options.target, options.token),
+            connection: Connection::new(options.target, options.token, options.channel),
             profile,
             context: options.context,
             info: options.info,
@@ -237,6 +249,7 @@ impl Asker {
         };
         Self {
             inner: Arc::new(inner),
+            parked: Parked::default(),
         }
     }
 
@@ -248,79 +261,45 @@ impl Asker {
     /// [`AskerOptions`]; nothing was asked then. Else what the service says.
     pub async fn ask(&self, call: &AskCall, notices: &Notices) -> Result<Asked, WireError> {
         let patience = Patience::Until(Instant::now() + self.inner.patience);
-        self.place(call, notices, patience).await
+        place::begin(&self.inner, call, notices, patience).await
     }
 
-    /// Asks and waits for the end. A question lost only because this process could not be seen for
-    /// a while is asked again, as long as the call is open.
+    /// Whether the service can be reached with this credential, at most `limit` long.
     ///
     /// # Errors
-    /// As for [`Asker::ask`] and [`Asked::wait`].
-    pub async fn settle(&self, call: &AskCall, notices: &Notices) -> Result<Settled, WireError> {
-        let counted = self.inner.figures.call();
-        let mut span = Span::begin(SERVICE, "ask", Kind::Server, call.trace.caller());
-        let trace = Trace::continuing(span.traceparent(Some(call.trace.as_str())));
-        span.note("askbus.dialect", || call.dialect.as_str());
-        let call = AskCall {
-            trace,
-            ..call.clone()
+    /// Why not.
+    pub async fn reach(&self, limit: Duration) -> Result<(), WireError> {
+        let request = proto::GetClarificationRequest::default();
+        let get = |mut client: askbus_wire::client::Client| async move {
+            client.clarify.get_clarification(request).await
         };
-        let settled = self.settle_within(&call, notices).await;
-        match &settled {
-            Ok(settled) => {
-                let (id, reason) = (&settled.clarify_id, settled.outcome.reason);
-                let mut delivery =
-                    Span::begin(SERVICE, "deliver", Kind::Internal, span.traceparent(None));
-                for span in [&mut span, &mut delivery] {
-                    span.note("askbus.clarify_id", || id.clone());
-                    span.note("askbus.session", || settled.session_id.clone());
-                    span.note("askbus.reason", || reason.as_str());
-                }
-                counted.delivered(reason);
-            }
-            Err(error) => {
-                span.failed(error.code.as_str());
-                counted.failed();
-            }
-        }
-        settled
-    }
-
-    async fn settle_within(&self, call: &AskCall, notices: &Notices) -> Result<Settled, WireError> {
-        let mut asked = self.ask(call, notices).await?;
-        loop {
-            let settled = asked.wait().await?;
-            if !asked.was_lost(&settled.outcome) {
-                return Ok(settled);
-            }
-            tracing::info!(
-                clarify_id = settled.clarify_id,
-                "asking again after an outage"
-            );
-            self.inner.figures.count_again();
-            match self.place(call, notices, Patience::Endless).await {
-                Ok(again) => asked = again,
-                // The turn is over, or another question took the place: it stays withdrawn.
-                Err(_) => return Ok(settled),
-            }
+        let reached = timeout(limit, self.inner.connection.call(get)).await;
+        match reached {
+            // There is no question without an id; to hear that is to reach it.
+            Ok(Err(error)) if error.code == ErrorCode::UnknownClarification => Ok(()),
+            Ok(reached) => reached.map(drop),
+            Err(_) => Err(WireError::new(
+                ErrorCode::Unavailable,
+                format!(
+                    "{} gave no answer within {limit:?}",
+                    self.inner.connection.target()
+                ),
+            )),
         }
     }
 
-    async fn place(
-        &self,
-        call: &AskCall,
-        notices: &Notices,
-        patience: Patience,
-    ) -> Result<Asked, WireError> {
-        let (reply, answer) = oneshot::channel();
-        let (inner, call, notices) = (Arc::clone(&self.inner), call.clone(), Arc::clone(notices));
-        // A task of its own, so that a caller who leaves in the middle of an `Ask` does not leave
-        // a question behind: its `Asked` then comes to nobody, and is dropped.
-        self.inner.tasks.spawn_on(
-            async move { place::place(&inner, &call, &notices, patience, reply).await },
-            &self.inner.runtime,
-        );
-        answer.await.unwrap_or_else(|_| Err(closed()))
+    /// Stops listening: from now on this process counts as gone, until it asks or waits again. What
+    /// waits is not withdrawn, and goes with the lease.
+    pub async fn hush(&self) {
+        let inner = &self.inner;
+        let listening = lock(&inner.listening).take();
+        if let Some(task) = listening {
+            task.abort();
+            // Aborted: there is nothing to learn from it.
+            let _ = task.await;
+            inner.table.deaf();
+            inner.link.send_replace(Link::Connecting);
+        }
     }
 
     /// Withdraws what is open and ends the own turn. Takes at most 700 ms; what the service did not

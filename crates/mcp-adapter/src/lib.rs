@@ -15,5 +15,6 @@ pub use asker::{
     Token,
 };
 pub use metrics::Figures;
+pub use server::http::{HttpOptions, Listen, Serving, serve_http};
 pub use server::{AdapterError, AdapterOptions, Panel, serve, serve_stdio};
 pub use toolset::{Gate, Toolset, UnknownToolset};

@@ -15,6 +15,7 @@ pub struct Figures {
     asked_again: AtomicU64,
     failed: AtomicU64,
     withdrawn: AtomicU64,
+    handed_back: AtomicU64,
     waiting: AtomicU64,
     delivered: [AtomicU64; Reason::ALL.len()],
     waited: Histogram,
@@ -30,6 +31,7 @@ impl Figures {
             asked_again: AtomicU64::default(),
             failed: AtomicU64::default(),
             withdrawn: AtomicU64::default(),
+            handed_back: AtomicU64::default(),
             waiting: AtomicU64::default(),
             delivered: array::from_fn(|_| AtomicU64::default()),
             waited: human_time(),
@@ -71,6 +73,12 @@ impl Call {
         }
         let waited = self.begun.elapsed().as_secs_f64();
         self.figures.waited.observe(waited);
+    }
+
+    /// It ends without a result; its question goes on waiting.
+    pub(crate) fn handed_back(mut self) {
+        self.over = true;
+        self.figures.handed_back.fetch_add(1, Ordering::Relaxed);
     }
 
     /// It ends with an error.
@@ -125,6 +133,11 @@ impl Source for Figures {
                 "askbus_mcp_adapter_withdrawn",
                 "Calls that the client gave up.",
                 count(&self.withdrawn),
+            ),
+            Family::counter(
+                "askbus_mcp_adapter_handed_back",
+                "Calls that ended before their question did, which goes on waiting.",
+                count(&self.handed_back),
             ),
             Family::gauge("askbus_mcp_adapter_waiting", "Calls that wait.", waiting),
             Family::histograms(

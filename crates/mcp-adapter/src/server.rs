@@ -1,19 +1,26 @@
-//! MCP over lines: standard input and output, or any other pair of streams.
+//! MCP over lines (standard input and output, or any other pair of streams), and over HTTP.
 
+mod callers;
 #[cfg(test)]
 mod fuzz;
 mod handler;
+pub mod http;
+mod limits;
 mod lines;
 mod origin;
 mod progress;
+mod waiting;
 
 use crate::asker::{Asker, AskerOptions};
 use crate::toolset::{Gate, Toolset};
+use callers::{Callers, Template};
 use handler::Handler;
 use lines::Lines;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +34,8 @@ pub struct AdapterOptions {
     pub gate: Gate,
     /// Where a person answers, for progress messages.
     pub panel: Panel,
+    /// The client's hard limit for a call (`ASKBUS_CALL_BUDGET_MS`); none: what its name says.
+    pub budget: Option<Duration>,
 }
 
 /// Says where a person answers; none: on the panel, whose address is not known. Asked anew for every
@@ -39,6 +48,14 @@ pub enum AdapterError {
     /// The handshake failed.
     #[error("the handshake with the MCP client failed: {0}")]
     Handshake(String),
+    /// It cannot listen there.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// A fault of the server itself.
     #[error("the MCP server failed: {0}")]
     Internal(String),
@@ -76,13 +93,23 @@ where
 {
     let gone = shutdown.child_token();
     let has_context = options.asker.context.is_some();
+    let template = Template {
+        target: options.asker.target.clone(),
+        token: options.asker.token.clone(),
+        channels: Vec::new(),
+        profile: options.asker.profile.clone(),
+        info: options.asker.info.clone(),
+        patience: options.asker.patience,
+    };
     let asker = Arc::new(Asker::new(options.asker));
+    let callers = Callers::one(Arc::clone(&asker), template);
     let handler = Handler {
-        asker: Arc::clone(&asker),
+        callers: Arc::clone(&callers),
         toolset: options.toolset,
         gate: options.gate,
         panel: options.panel,
         has_context,
+        budget: options.budget,
     };
     let lines = Lines::new(reader, writer, gone.clone());
     // The token of every call descends from `gone`, so each of them ends with the client, well
@@ -99,5 +126,6 @@ where
     };
     gone.cancel();
     asker.close().await;
+    callers.leave().await;
     served
 }

@@ -1,6 +1,8 @@
 //! Toolsets: which tools a server shows, and in whose words.
 
 pub mod ask;
+pub mod await_answer;
+pub mod capabilities;
 pub mod interaction;
 pub mod studio;
 
@@ -19,7 +21,7 @@ pub const CALL_LIMIT: Duration = Duration::from_secs(320);
 /// A set of tools, one per dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Toolset {
-    /// `ask_user`.
+    /// `ask_user`, `await_answer` and `list_capabilities`.
     #[default]
     Ask,
     /// `ekko_studio_clarify`, within a host's turn and behind its gate (E1, E2).
@@ -32,6 +34,17 @@ pub enum Toolset {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no toolset {0:?}; take ask, studio or interaction")]
 pub struct UnknownToolset(pub String);
+
+impl Toolset {
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Toolset::Ask => "ask",
+            Toolset::Studio => "studio",
+            Toolset::Interaction => "interaction",
+        }
+    }
+}
 
 impl FromStr for Toolset {
     type Err = UnknownToolset;

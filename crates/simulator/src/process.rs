@@ -48,6 +48,7 @@ enum Trouble {
     Crash,
     Stop,
     Cut,
+    Silence,
     Reset,
     Nothing,
 }
@@ -111,6 +112,7 @@ impl Start {
                     session_binding: Target::Memory(world.fronts.clone()).into(),
                     sign_in: None,
                     single_machine: false,
+                    mcp: None,
                     host_names: Vec::new(),
                     instance: self.instance,
                     version: "0.0.0-simulated".to_owned(),
@@ -141,6 +143,7 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
     let line = Arc::new(Line {
         dead: CancellationToken::new(),
         cut: Switch::default(),
+        silent: Switch::default(),
         skew_ms: nature.skew_ms,
         deadly_percent: if troubled { nature.deadly_percent } else { 0 },
         deadly_permille: if troubled { nature.deadly_permille } else { 0 },
@@ -226,9 +229,10 @@ async fn trouble(
             &[
                 (20, Trouble::Crash),
                 (8, Trouble::Stop),
-                (30, Trouble::Cut),
+                (25, Trouble::Cut),
+                (12, Trouble::Silence),
                 (15, Trouble::Reset),
-                (27, Trouble::Nothing),
+                (20, Trouble::Nothing),
             ],
             Trouble::Nothing,
         );
@@ -238,10 +242,16 @@ async fn trouble(
             Trouble::Nothing => {}
             Trouble::Reset => reset.send_modify(|n| *n += 1),
             Trouble::Cut => {
-                line.cut.set(true);
                 let away = random.millis(100, 9_000);
+                line.cut.set(true);
                 let _ = tokio::time::timeout(away, world.calm.cancelled()).await;
                 line.cut.set(false);
+            }
+            Trouble::Silence => {
+                let away = random.millis(1_000, 14_000);
+                line.silent.set(true);
+                let _ = tokio::time::timeout(away, world.calm.cancelled()).await;
+                line.silent.set(false);
             }
         }
     }

@@ -14,6 +14,7 @@ mod browser;
 #[cfg(feature = "clis")]
 pub mod clis;
 mod cluster;
+mod mcp_http;
 mod mcp_python;
 mod mcp_stdio;
 #[cfg(feature = "clis")]
@@ -34,6 +35,7 @@ pub use bound::{LIMIT, within};
 #[cfg(feature = "browser")]
 pub use browser::Browser;
 pub use cluster::{Host, NatsCluster, Network};
+pub use mcp_http::{Era, HttpCall, McpHttp};
 pub use mcp_python::McpPython;
 pub use mcp_stdio::McpStdio;
 pub use nats::NatsServer;

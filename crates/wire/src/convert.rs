@@ -223,6 +223,7 @@ pub fn clarification(session_id: &str, c: &Clarification) -> proto::Clarificatio
         asked: 0,
         auto: 0,
         run_id: String::new(),
+        asker_id: c.asker_id.to_string(),
     }
 }
 

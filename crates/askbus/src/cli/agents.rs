@@ -3,6 +3,7 @@
 use super::duration::parse_duration;
 use super::words;
 use clap::Args;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
@@ -27,9 +28,24 @@ pub(crate) struct McpAdapterArgs {
     /// Where session-binding listens: `host:port`, several of them with commas, or its socket
     #[arg(long, value_name = "TARGET")]
     pub session_binding: Option<String>,
+    /// Serve MCP over HTTP here, for many clients, instead of one on standard input
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// With --listen: the tenants to serve: `all`, `a,b` or `all,!a` [default: all]
+    #[arg(long, value_name = "LIST")]
+    pub tenants: Option<String>,
+    /// With --listen: where the public key is that credentials are checked with
+    #[arg(long, value_name = "DIR")]
+    pub signing_dir: Option<PathBuf>,
+    /// With --listen: names under which it is reached, besides this machine's
+    #[arg(long, value_name = "LIST")]
+    pub host_names: Option<String>,
     /// Unique name of this process [default: made up]
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
+    /// Write one line of JSON on standard output once it is ready
+    #[arg(long)]
+    pub json: bool,
     /// Where to show figures at /metrics, to operators [default: nowhere]
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<String>,

@@ -49,6 +49,10 @@ pub(crate) struct GatewayArgs {
     /// tenant as `acme=h:1;h:2,h:3`
     #[arg(long, value_name = "TARGETS")]
     pub session_binding: Option<String>,
+    /// Where the MCP adapter listens that serves HTTP: `host:port`, several of them with commas
+    /// [default: no MCP over HTTP]
+    #[arg(long, value_name = "TARGET")]
+    pub mcp_adapter: Option<String>,
     /// Further names that this gateway is reached by, comma separated
     #[arg(long, value_name = "NAMES")]
     pub host_names: Option<String>,

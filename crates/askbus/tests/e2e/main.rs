@@ -12,6 +12,7 @@ mod figures;
 mod guarantees;
 mod hosts;
 mod kill_matrix;
+mod mcp_http;
 mod observed;
 mod on_bus;
 mod outage;

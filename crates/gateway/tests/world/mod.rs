@@ -112,6 +112,7 @@ impl World {
                 life: Duration::from_hours(1),
             }),
             single_machine: setup.single_machine,
+            mcp: None,
             host_names: vec!["ask.example".into()],
             instance: "test".into(),
             version: "0.0.0-test".into(),

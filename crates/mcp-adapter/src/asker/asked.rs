@@ -88,12 +88,7 @@ impl Asked {
         let fate = (&mut place.fate).await;
         self.place = None;
         match fate {
-            Ok(Fate::Settled(clarification)) => read(&clarification).ok_or_else(|| {
-                WireError::new(
-                    ErrorCode::UpgradeNeeded,
-                    "The question is settled in a way this version cannot read; upgrade askbus here.",
-                )
-            }),
+            Ok(Fate::Settled(clarification)) => read(&clarification).ok_or_else(unreadable),
             Ok(Fate::Unknown) => Err(WireError::new(
                 ErrorCode::UnknownClarification,
                 "The service no longer knows this question, so nothing has been decided. If the \
@@ -108,6 +103,21 @@ impl Asked {
     pub async fn withdraw(mut self) {
         if let Some(withdrawal) = self.leave() {
             let _ = timeout(WITHDRAW_LIMIT, withdrawal).await;
+        }
+    }
+
+    /// Waits no more, and withdraws nothing: the question is kept by whoever waits for it next, or
+    /// ends with the lease.
+    pub(super) fn let_go(mut self) {
+        if let Some(place) = self.place.take() {
+            self.inner.table.leave(&self.clarify_id, place.key());
+        }
+    }
+
+    /// Tells of no more notices.
+    pub(super) fn quiet(&self) {
+        if let Some(place) = &self.place {
+            self.inner.table.quiet(&self.clarify_id, place.key());
         }
     }
 
@@ -147,7 +157,14 @@ impl Drop for Asked {
     }
 }
 
-fn read(clarification: &proto::Clarification) -> Option<Settled> {
+pub(super) fn unreadable() -> WireError {
+    WireError::new(
+        ErrorCode::UpgradeNeeded,
+        "The question is settled in a way this version cannot read; upgrade askbus here.",
+    )
+}
+
+pub(super) fn read(clarification: &proto::Clarification) -> Option<Settled> {
     let outcome = clarification.outcome.as_ref()?;
     Some(Settled {
         clarify_id: clarification.clarify_id.clone(),

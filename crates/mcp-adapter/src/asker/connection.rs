@@ -2,7 +2,7 @@
 
 use super::lock;
 use askbus_domain::TenantId;
-use askbus_wire::client::{Client, Target};
+use askbus_wire::client::{Bearer, Client, Target};
 use askbus_wire::error::{ErrorCode, WireError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,6 +11,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
+use tonic::transport::Channel;
 use tonic::{Response, Status};
 
 /// How long one call may take before it counts as lost.
@@ -76,14 +77,17 @@ impl Token {
 pub(super) struct Connection {
     target: Target,
     token: Token,
+    /// Shared with others.
+    channel: Option<Channel>,
     current: Mutex<Option<Client>>,
 }
 
 impl Connection {
-    pub(super) fn new(target: Target, token: Token) -> Self {
+    pub(super) fn new(target: Target, token: Token, channel: Option<Channel>) -> Self {
         Self {
             target,
             token,
+            channel,
             current: Mutex::default(),
         }
     }
@@ -102,7 +106,11 @@ impl Connection {
         if let Some(client) = current {
             return Ok(client);
         }
-        let client = Client::new(&self.target, &self.token.read().await?)?;
+        let token = self.token.read().await?;
+        let client = match &self.channel {
+            Some(channel) => Client::over(channel.clone(), Bearer::new(&token)?),
+            None => Client::new(&self.target, &token)?,
+        };
         *lock(&self.current) = Some(client.clone());
         Ok(client)
     }

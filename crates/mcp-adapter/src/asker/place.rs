@@ -1,10 +1,12 @@
 //! Putting one question to the service, through outages and ended turns.
 
+use super::asked::{self, Settled};
 use super::resolutions::Link;
 use super::table::Placing;
 use super::{AskCall, Asked, Backoff, Inner, Notice, Notices, closed, lock};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
+use askbus_wire::trace::Trace;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -29,8 +31,98 @@ impl Patience {
 
 type Reply = oneshot::Sender<Result<Asked, WireError>>;
 
+/// Asks, and returns once the service has the question.
+pub(super) async fn begin(
+    inner: &Arc<Inner>,
+    call: &AskCall,
+    notices: &Notices,
+    patience: Patience,
+) -> Result<Asked, WireError> {
+    let (reply, answer) = oneshot::channel();
+    let (asking, call, notices) = (Arc::clone(inner), call.clone(), Arc::clone(notices));
+    // A task of its own, so that a caller who leaves in the middle of an `Ask` does not leave a
+    // question behind: its `Asked` then comes to nobody, and is dropped.
+    inner.tasks.spawn_on(
+        async move { place(&asking, &call, &notices, patience, reply).await },
+        &inner.runtime,
+    );
+    answer.await.unwrap_or_else(|_| Err(closed()))
+}
+
+/// What is known of a question by its id.
+pub(super) enum Found {
+    /// It waits, and its end will be heard.
+    Waits(Box<Asked>),
+    Settled(Box<Settled>),
+    /// It waits, asked by this other process.
+    Elsewhere(String),
+}
+
+/// Finds a question by its id, and waits for it if this process asked it.
+pub(super) async fn join(
+    inner: &Arc<Inner>,
+    clarify_id: &str,
+    trace: &Trace,
+    notices: &Notices,
+    patience: Patience,
+) -> Result<Found, WireError> {
+    let mut backoff = Backoff::default();
+    loop {
+        let once = tokio::select! {
+            biased;
+            () = inner.closing.cancelled() => return Err(closed()),
+            once = join_once(inner, clarify_id, trace, notices, patience) => once,
+        };
+        match once {
+            Err(error) if may_pass(error.code) && !patience.is_over() => {}
+            other => return other,
+        }
+        notices(Notice::Unreachable);
+        tokio::time::sleep(backoff.next_pause()).await;
+    }
+}
+
+async fn join_once(
+    inner: &Arc<Inner>,
+    clarify_id: &str,
+    trace: &Trace,
+    notices: &Notices,
+    patience: Patience,
+) -> Result<Found, WireError> {
+    ready(inner, patience, notices).await?;
+    // Before the state is read, so that what changes afterwards is heard.
+    let placing = inner.table.placing();
+    let request = trace.request(proto::GetClarificationRequest {
+        clarify_id: clarify_id.to_owned(),
+    });
+    let found = inner
+        .connection
+        .call(|mut client| async move { client.clarify.get_clarification(request).await })
+        .await?;
+    if found.outcome.is_some() {
+        return asked::read(&found)
+            .map(|settled| Found::Settled(Box::new(settled)))
+            .ok_or_else(asked::unreadable);
+    }
+    if found.asker_id != inner.asker_id {
+        return Ok(Found::Elsewhere(found.asker_id));
+    }
+    let response = proto::AskResponse {
+        clarify_id: found.clarify_id,
+        session_id: found.session_id,
+        run_id: found.run_id,
+        deadline_ms: found.deadline_ms,
+        cap_ms: found.cap_ms,
+        requested_at_ms: found.requested_at_ms,
+        ..Default::default()
+    };
+    let place = inner.table.enter(&response, trace, &placing, notices);
+    let asked = Asked::new(Arc::clone(inner), response, trace.clone(), place, false);
+    Ok(Found::Waits(Box::new(asked)))
+}
+
 /// Asks until there is something to reply, or nobody to reply to.
-pub(super) async fn place(
+async fn place(
     inner: &Arc<Inner>,
     call: &AskCall,
     notices: &Notices,

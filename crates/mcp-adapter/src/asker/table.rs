@@ -177,6 +177,16 @@ impl Table {
         last
     }
 
+    /// One call goes on waiting, and hears of nothing but the end.
+    pub(super) fn quiet(&self, id: &str, key: u64) {
+        let mut state = lock(&self.state);
+        let open = state.open.get_mut(id);
+        let waiters = open.into_iter().flat_map(|open| &mut open.waiters);
+        for waiter in waiters.filter(|waiter| waiter.key == key) {
+            waiter.notices = super::silent();
+        }
+    }
+
     /// A person stopped the countdown: whoever waits is told once.
     pub(super) fn held(&self, id: &str, person: &str) {
         let mut state = lock(&self.state);

@@ -1,6 +1,8 @@
 //! `ask_user`: up to five structured questions in one call (A1–A9).
 
-use super::{actor, answers, failure_text, late_messages, reason_words, result, tool};
+use super::{
+    actor, answers, await_answer, failure_text, late_messages, reason_words, result, tool,
+};
 use crate::asker::Settled;
 use askbus_domain::{
     Adjusted, MAX_EXPLANATION_CHARS, MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS,
@@ -19,7 +21,8 @@ pub const INSTRUCTIONS: &str = "\
 `ask_user` puts questions to the person you work for and waits for the answer, wherever they are. Use \
 it instead of guessing and instead of ending your turn with a question, whenever a decision that \
 matters is missing. Only a result with reason `response` is a person's decision; silence, a dismissal \
-or a cancellation never is.";
+or a cancellation never is. A result with status `pending` means that nobody has answered yet: call \
+`await_answer` with its `clarify_id` at once.";
 
 const DESCRIPTION: &str = "\
 Ask the person you work for, and wait until they answer. They may be away from this machine; the \
@@ -35,7 +38,8 @@ Options are optional; the person can always answer in their own words. If you wo
 options, name it in `recommended`, and say in the descriptions what each choice leads to.
 
 The call returns once the person has acted; that can take long, so do not set `timeout_s` unless the \
-answer is useless later. Only reason `response` means that a person decided something. A timeout, a \
+answer is useless later. If the status is `pending`, nobody has answered yet: call `await_answer` with \
+the `clarify_id`, again and again, instead of asking anew or going on without an answer. Only reason `response` means that a person decided something. A timeout, a \
 dismissal, a cancellation or any other reason is not approval: leave undone what depends on the \
 answer, follow what the result says, and do not put the same question again unless it says so.";
 
@@ -114,8 +118,8 @@ fn output() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "status": {"type": "string", "enum": ["settled", "error"]},
-            "reason": {"type": "string", "description": format!("When settled one of {reasons}; else the code of the error. Only response is a person's decision.")},
+            "status": {"type": "string", "enum": ["settled", "pending", "error"], "description": "pending: nobody has answered yet; call await_answer with clarify_id."},
+            "reason": {"type": "string", "description": format!("When settled one of {reasons}; pending; else the code of the error. Only response is a person's decision.")},
             "mode": {"type": ["string", "null"], "enum": modes, "description": "The reason in coarser words; null when nobody was asked. Only answered came from a person."},
             "clarify_id": {"type": "string"},
             "session_id": {"type": "string"},
@@ -181,6 +185,26 @@ fn adjusted(adjusted: &Adjusted) -> Value {
 
 fn words<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     words.collect()
+}
+
+/// The result of a call that ends before its question does.
+pub fn pending(clarify_id: &str) -> CallToolResult {
+    let structured = json!({
+        "status": "pending",
+        "reason": "pending",
+        "mode": null,
+        "clarify_id": clarify_id,
+        "actor": null,
+        "answers": [],
+    });
+    let text = format!(
+        "Nobody has answered yet, so nothing has been decided. The question goes on waiting before the \
+         person.\nCall `{}` now with {{\"clarify_id\": \"{clarify_id}\"}} to go on waiting, and again \
+         whenever the result is pending. Do not ask the same anew, and do not go on as if it had been \
+         answered.",
+        await_answer::NAME
+    );
+    result(text, structured, false)
 }
 
 /// The result of a call that could not ask.

@@ -1,0 +1,245 @@
+//! MCP over HTTP: both eras, on one machine and as services.
+
+use crate::support::{BINARY, asked, choose, credential, id, one_question, words};
+use anyhow::{Context as _, Result, ensure};
+use askbus_testkit::{AskbusUp, Era, McpHttp, Person, within};
+use serde_json::{Value, json};
+
+const ERAS: [Era; 2] = [Era::Handshake, Era::Stateless];
+
+struct Stage {
+    up: AskbusUp,
+    person: Person,
+    url: String,
+    token: String,
+}
+
+async fn stage_with(variables: &[(&str, &str)]) -> Result<Stage> {
+    let up = AskbusUp::start_with(BINARY, &[], variables).await?;
+    let url = up.announcement().mcp_url.clone().context("no mcp_url")?;
+    let token = credential(&up, "agent", "default", "coder").await?;
+    Ok(Stage {
+        person: up.person().await?,
+        up,
+        url,
+        token,
+    })
+}
+
+async fn stage() -> Result<Stage> {
+    stage_with(&[]).await
+}
+
+impl Stage {
+    async fn client(&self, era: Era) -> Result<McpHttp> {
+        McpHttp::connect(&self.url, &self.token, era, "claude-code").await
+    }
+}
+
+/// Waits by the id for as long as it takes.
+async fn settled(client: &McpHttp, wait: &Value) -> Result<Value> {
+    for id in 100..200 {
+        let mut call = client.call(id, "await_answer", wait.clone()).await?;
+        let result = call.result().await?;
+        if result["structuredContent"]["status"] != "pending" {
+            return Ok(result);
+        }
+    }
+    anyhow::bail!("it never settles")
+}
+
+// contract: A1 A9
+#[tokio::test]
+async fn an_agent_asks_over_http_in_both_eras_and_a_person_answers() -> Result<()> {
+    let stage = stage().await?;
+    for era in ERAS {
+        let client = stage.client(era).await?;
+        let listed = client
+            .request(1, "tools/list", json!({}))
+            .await?
+            .result()
+            .await?;
+        let tools = listed["tools"].as_array().context("no tools")?;
+        let names: Vec<_> = tools.iter().map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["ask_user", "await_answer", "list_capabilities"]);
+        let question = format!("Which way, {era:?}?");
+        let mut call = client
+            .call(2, "ask_user", one_question(&question, &["left", "right"]))
+            .await?;
+        let shown = asked(&stage.person, &question).await?;
+        assert_eq!(shown["asker"]["client"], "claude-code 1", "{shown:#}");
+        stage.person.answer(id(&shown), &choose("o2")).await?;
+        let result = call.result().await?;
+        let said = &result["structuredContent"];
+        assert_eq!(
+            (&said["status"], &said["reason"]),
+            (&json!("settled"), &json!("response"))
+        );
+        assert_eq!(said["answers"][0]["options"][0]["label"], "right");
+        assert_eq!(call.header("content-type"), Some("text/event-stream"));
+    }
+    Ok(())
+}
+
+// contract: E13
+#[tokio::test]
+async fn a_reply_begins_in_time_without_a_progress_token() -> Result<()> {
+    let stage = stage().await?;
+    for era in ERAS {
+        let client = stage.client(era).await?;
+        // It returns once the reply has begun, long before anybody answers.
+        let call = client.call(1, "ask_user", one_question("Silent?", &[]));
+        let mut call = within("the head of the reply", call).await??;
+        let shown = asked(&stage.person, "Silent?").await?;
+        stage.person.answer(id(&shown), &words("no")).await?;
+        let result = call.result().await?;
+        assert_eq!(result["structuredContent"]["answers"][0]["text"], "no");
+        assert!(call.notifications.is_empty(), "{:?}", call.notifications);
+        let mut call = client
+            .call_with_progress(2, "ask_user", one_question("Told?", &[]))
+            .await?;
+        let shown = asked(&stage.person, "Told?").await?;
+        stage.person.answer(id(&shown), &words("yes")).await?;
+        call.result().await?;
+        ensure!(!call.notifications.is_empty(), "no progress was told");
+    }
+    Ok(())
+}
+
+// contract: E13
+#[tokio::test]
+async fn a_call_is_handed_back_and_goes_on_by_its_id() -> Result<()> {
+    let stage = stage_with(&[("ASKBUS_CALL_BUDGET_MS", "1500")]).await?;
+    for era in ERAS {
+        let client = stage.client(era).await?;
+        let question = format!("Later, {era:?}?");
+        let mut call = client
+            .call(1, "ask_user", one_question(&question, &[]))
+            .await?;
+        let result = call.result().await?;
+        let said = &result["structuredContent"];
+        assert_eq!(said["status"], "pending", "{result:#}");
+        let wait = json!({"clarify_id": said["clarify_id"]});
+        let shown = asked(&stage.person, &question).await?;
+        assert_eq!(shown["clarify_id"], said["clarify_id"]);
+        stage.person.answer(id(&shown), &words("now")).await?;
+        let result = settled(&client, &wait).await?;
+        assert_eq!(result["structuredContent"]["answers"][0]["text"], "now");
+        // Without a connection in between, by whoever knows the id.
+        let mut again = stage
+            .client(Era::Stateless)
+            .await?
+            .call(3, "await_answer", wait)
+            .await?;
+        let result = again.result().await?;
+        assert_eq!(result["structuredContent"]["answers"][0]["text"], "now");
+    }
+    Ok(())
+}
+
+// contract: E11
+#[tokio::test]
+async fn a_lost_connection_keeps_the_question_for_the_lease() -> Result<()> {
+    let stage = stage_with(&[("ASKBUS_LEASE_MS", "8000")]).await?;
+    for era in ERAS {
+        let client = stage.client(era).await?;
+        let question = format!("Gone, {era:?}?");
+        let call = client
+            .call(1, "ask_user", one_question(&question, &[]))
+            .await?;
+        let shown = asked(&stage.person, &question).await?;
+        let mut socket = stage.person.socket().await?;
+        drop(call);
+        // The card says so, and until when.
+        let gone =
+            |m: &Value| m["event"] == "clarify.asker" && m["clarify_id"] == shown["clarify_id"];
+        let told = socket.find(gone).await?;
+        assert_eq!(told["disconnected"], true, "{told}");
+        ensure!(told["kept_until"].is_i64(), "{told}");
+        // Whoever comes back by the id finds it.
+        let wait = json!({"clarify_id": shown["clarify_id"]});
+        let mut call = client.call(2, "await_answer", wait).await?;
+        stage.person.answer(id(&shown), &words("back")).await?;
+        let result = call.result().await?;
+        assert_eq!(result["structuredContent"]["answers"][0]["text"], "back");
+    }
+    Ok(())
+}
+
+// contract: E11
+#[tokio::test]
+async fn a_cancelled_call_of_a_session_withdraws_its_question() -> Result<()> {
+    let stage = stage().await?;
+    let client = stage.client(Era::Handshake).await?;
+    let _call = client
+        .call(1, "ask_user", one_question("Cancelled?", &[]))
+        .await?;
+    let shown = asked(&stage.person, "Cancelled?").await?;
+    let mut socket = stage.person.socket().await?;
+    let params = json!({"requestId": 1, "reason": "test"});
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+    assert_eq!(client.notify(&cancel).await?, 202);
+    let told = socket.find(|m| m["event"] == "clarify.resolved").await?;
+    assert_eq!(
+        (&told["clarify_id"], &told["cause"]),
+        (&shown["clarify_id"], &json!("withdrawn")),
+        "{told}"
+    );
+    Ok(())
+}
+
+// contract: E5 D14
+#[tokio::test]
+async fn only_agents_and_hosts_get_in_and_only_into_their_own_sessions() -> Result<()> {
+    let stage = stage().await?;
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let base = stage.url.trim_end_matches("/mcp");
+    let nobody =
+        Person::nobody(base)?.with_header("accept", "application/json, text/event-stream")?;
+    assert_eq!(nobody.post("/mcp", &body).await?.status, 401);
+    assert_eq!(
+        stage.person.post("/mcp", &body).await?.status,
+        401,
+        "a cookie is no bearer"
+    );
+    let forged = Person::bearer(base, "a.b.c")?;
+    assert_eq!(forged.post("/mcp", &body).await?.status, 401);
+    let person = credential(&stage.up, "person", "default", "ann").await?;
+    assert_eq!(
+        Person::bearer(base, &person)?
+            .post("/mcp", &body)
+            .await?
+            .status,
+        403
+    );
+    let page = Person::bearer(base, &stage.token)?.with_header("origin", "http://evil.example")?;
+    assert_eq!(page.post("/mcp", &body).await?.status, 403);
+
+    let client = stage.client(Era::Handshake).await?;
+    let session = client.session().context("no session")?;
+    let other = credential(&stage.up, "agent", "default", "other").await?;
+    let other = Person::bearer(base, &other)?
+        .with_header("accept", "application/json, text/event-stream")?
+        .with_header("mcp-session-id", session)?;
+    assert_eq!(other.post("/mcp", &body).await?.status, 404);
+    Ok(())
+}
+
+// contract: N1 E2
+#[tokio::test]
+async fn other_toolsets_have_addresses_of_their_own() -> Result<()> {
+    let stage = stage().await?;
+    for (path, tools) in [("interaction", json!(["clarify"])), ("studio", json!([]))] {
+        let url = format!("{}/{path}", stage.url);
+        let client = McpHttp::connect(&url, &stage.token, Era::Stateless, "tester").await?;
+        let listed = client
+            .request(1, "tools/list", json!({}))
+            .await?
+            .result()
+            .await?;
+        let names: Vec<_> = listed["tools"].as_array().into_iter().flatten().collect();
+        let names: Value = names.iter().map(|tool| tool["name"].clone()).collect();
+        assert_eq!(names, tools);
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Questions that no call waits for at the moment: their calls were handed back before the client's
+//! limit, or lost with their connection. Each is kept for a while, for whoever comes back.
+
+use super::waiting::Waiting;
+use super::{AskCall, lock};
+use askbus_domain::{AskInput, parse_arguments};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::Instant;
+
+struct Kept {
+    waiting: Waiting,
+    until: Instant,
+}
+
+/// The parked questions of one asking process.
+#[derive(Clone, Default)]
+pub(super) struct Parked(Arc<Mutex<HashMap<String, Kept>>>);
+
+impl Parked {
+    /// Keeps a question for `time`; then it is withdrawn.
+    pub(super) fn park(&self, waiting: Waiting, time: Duration) {
+        let id = waiting.clarify_id().to_owned();
+        let until = Instant::now() + time;
+        lock(&self.0).insert(id.clone(), Kept { waiting, until });
+        let parked = Arc::downgrade(&self.0);
+        // Ends with its time at the latest, and keeps nothing alive.
+        tokio::spawn(async move {
+            tokio::time::sleep_until(until).await;
+            let Some(parked) = parked.upgrade() else {
+                return;
+            };
+            let over = {
+                let mut parked = lock(&parked);
+                let over = parked.get(&id).is_some_and(|kept| kept.until <= until);
+                over.then(|| parked.remove(&id)).flatten()
+            };
+            drop(over);
+        });
+    }
+
+    /// Takes a question out, for a call that waits for it now.
+    pub(super) fn take(&self, clarify_id: &str) -> Option<Waiting> {
+        lock(&self.0).remove(clarify_id).map(|kept| kept.waiting)
+    }
+
+    /// The parked question that `call` would ask anew, if there is one: the same words in the same
+    /// turn, and no call has been sent its result yet.
+    pub(super) fn same_as(&self, call: &AskCall) -> Option<String> {
+        let asked = canonical(call)?;
+        let parked = lock(&self.0);
+        let same = |kept: &Kept| {
+            kept.waiting.call().is_some_and(|other| {
+                other.dialect == call.dialect
+                    && other.context == call.context
+                    && other.origin == call.origin
+                    && canonical(other).is_some_and(|other| other.questions == asked.questions)
+            })
+        };
+        let found = parked.iter().find(|(_, kept)| same(kept));
+        found.map(|(id, _)| id.clone())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+
+    pub(super) fn holds(&self, clarify_id: &str) -> bool {
+        lock(&self.0).contains_key(clarify_id)
+    }
+}
+
+fn canonical(call: &AskCall) -> Option<AskInput> {
+    parse_arguments(call.dialect, &call.arguments).ok()
+}
+
+impl super::Asker {
+    /// Keeps a question whose call is over without a result, for `time`; then it is withdrawn.
+    pub fn park(&self, mut waiting: Waiting, time: Duration) {
+        waiting.handed_back();
+        self.parked.park(waiting, time);
+    }
+
+    /// A parked question by its id: for a call that waits for it now.
+    pub fn take_parked(&self, clarify_id: &str) -> Option<Waiting> {
+        self.parked.take(clarify_id)
+    }
+
+    /// The parked question that `call` would ask anew.
+    pub fn parked_as(&self, call: &AskCall) -> Option<String> {
+        self.parked.same_as(call)
+    }
+
+    /// Whether this question is parked here.
+    pub fn has_parked(&self, clarify_id: &str) -> bool {
+        self.parked.holds(clarify_id)
+    }
+
+    /// Whether any question is parked here.
+    pub fn parks(&self) -> bool {
+        !self.parked.is_empty()
+    }
+}

@@ -1,0 +1,186 @@
+//! MCP over Streamable HTTP: one endpoint for both eras of the protocol, `/mcp`, and one for each other
+//! toolset below it.
+
+mod admission;
+mod body;
+mod connections;
+mod opening;
+mod sessions;
+
+use super::callers::{Bearer, Callers, Template};
+use super::handler::Handler;
+use super::{AdapterError, Panel};
+use crate::asker::{AskerInfo, Token};
+use crate::toolset::{Gate, Toolset};
+use admission::Admission;
+use askbus_credential::Verifier;
+use askbus_wire::client::Target;
+use askbus_wire::memory::MemoryAddress;
+use askbus_wire::tenants::Tenants;
+use axum::Router;
+use axum::routing::any_service;
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use sessions::Sessions;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The largest request, in bytes.
+const MAX_BODY: usize = 1024 * 1024;
+/// Connections to the service that the calls share.
+const CHANNELS: usize = 16;
+/// How often a stream that says nothing says that it stands.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Where a server listens.
+#[derive(Debug, Clone)]
+pub enum Listen {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// Within this process.
+    Memory(MemoryAddress),
+}
+
+/// What an HTTP server is made of.
+pub struct HttpOptions {
+    /// Where it listens.
+    pub listen: Listen,
+    /// Where session-binding is.
+    pub target: Target,
+    /// Checks credentials.
+    pub verifier: Verifier,
+    /// The tenants it serves.
+    pub tenants: Tenants,
+    /// Names under which it is reached, loopback's apart.
+    pub host_names: Vec<String>,
+    /// The gate of the studio tools.
+    pub gate: Gate,
+    /// Where a person answers, for progress messages.
+    pub panel: Panel,
+    /// The client's hard limit for a call, where it is known.
+    pub budget: Option<Duration>,
+    /// How long a call waits for a service that cannot be reached.
+    pub patience: Duration,
+    /// How long a question outlives the connection of its call, as the service has it.
+    pub lease: Duration,
+}
+
+/// The connection behind a call, and what came with it.
+#[derive(Clone)]
+pub(super) struct Line {
+    pub(super) bearer: Bearer,
+    /// Cancelled when the connection is gone before the reply was taken.
+    pub(super) lost: CancellationToken,
+    /// The session of a client of the older era.
+    pub(super) session: Option<String>,
+    /// The context of a host's turn.
+    pub(super) context: Option<String>,
+}
+
+impl Line {
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<Self> {
+        let parts = context.extensions.get::<http::request::Parts>()?;
+        parts.extensions.get::<Line>().cloned()
+    }
+}
+
+/// A running HTTP server.
+pub struct Serving {
+    address: Option<SocketAddr>,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Where it listens, if on TCP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Waits until it has stopped, after its shutdown.
+    pub async fn join(self) {
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the MCP server ended abnormally");
+        }
+    }
+}
+
+/// Serves until `shutdown`; then open calls are handed back, and nothing is withdrawn.
+///
+/// # Errors
+/// [`AdapterError::Listen`] when it cannot listen there, [`AdapterError::Internal`] when the target
+/// cannot be spoken to.
+pub async fn serve_http(
+    options: HttpOptions,
+    shutdown: CancellationToken,
+) -> Result<Serving, AdapterError> {
+    let bad = |e: &dyn std::fmt::Display| AdapterError::Internal(e.to_string());
+    let channels = (0..CHANNELS).map(|_| options.target.channel());
+    let channels = channels
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| bad(&e))?;
+    let template = Template {
+        target: options.target,
+        token: Token::Value(String::new()),
+        channels,
+        profile: None,
+        info: AskerInfo::default(),
+        patience: options.patience,
+    };
+    let callers = Callers::many(template, options.lease);
+    let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1", "askbus.invalid"]
+        .map(str::to_owned)
+        .into();
+    hosts.extend(options.host_names);
+    let mut admissions = Vec::new();
+    let mut router = Router::new();
+    for (path, toolset) in [
+        ("/mcp", Toolset::Ask),
+        ("/mcp/studio", Toolset::Studio),
+        ("/mcp/interaction", Toolset::Interaction),
+    ] {
+        let handler = Handler {
+            callers: Arc::clone(&callers),
+            toolset,
+            gate: options.gate,
+            panel: Arc::clone(&options.panel),
+            has_context: false,
+            budget: options.budget,
+        };
+        let mut manager = LocalSessionManager::default();
+        // A silent call would lose its stream after five minutes.
+        manager.session_config.keep_alive = None;
+        let manager = Arc::new(manager);
+        let config = StreamableHttpServerConfig::default()
+            .with_sse_keep_alive(Some(KEEP_ALIVE))
+            .with_max_request_body_bytes(MAX_BODY)
+            .with_allowed_hosts(hosts.clone())
+            .enforce_origin_validation()
+            .with_cancellation_token(CancellationToken::new());
+        let ending = config.cancellation_token.clone();
+        let service =
+            StreamableHttpService::new(move || Ok(handler.clone()), Arc::clone(&manager), config);
+        let admission = Admission::new(
+            service,
+            options.verifier.clone(),
+            options.tenants.clone(),
+            Sessions::new(manager),
+            shutdown.clone(),
+        );
+        admissions.push(ending);
+        router = router.route_service(path, any_service(admission));
+    }
+    let (listener, address) = connections::Listener::bind(&options.listen).await?;
+    let task = tokio::spawn(async move {
+        connections::run(listener, router, shutdown).await;
+        for ending in admissions {
+            ending.cancel();
+        }
+        callers.leave().await;
+    });
+    Ok(Serving { address, task })
+}

@@ -1,0 +1,170 @@
+//! The way in of every request: its credential is checked before its body is read.
+
+use super::sessions::Sessions;
+use super::{Bearer, Line, body, opening};
+use crate::server::handler::Handler;
+use askbus_credential::Verifier;
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::tenants::Tenants;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio_util::sync::CancellationToken;
+
+/// Where the session of a client of the older era stands.
+const SESSION: &str = "mcp-session-id";
+/// Where the context of a host's turn stands.
+const CONTEXT: &str = "askbus-context";
+
+type Inner = StreamableHttpService<Handler, LocalSessionManager>;
+
+/// The endpoint of one toolset.
+#[derive(Clone)]
+pub(super) struct Admission(Arc<State>);
+
+struct State {
+    inner: Inner,
+    verifier: Verifier,
+    tenants: Tenants,
+    sessions: Sessions,
+    shutdown: CancellationToken,
+}
+
+impl Admission {
+    pub(super) fn new(
+        inner: Inner,
+        verifier: Verifier,
+        tenants: Tenants,
+        sessions: Sessions,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self(Arc::new(State {
+            inner,
+            verifier,
+            tenants,
+            sessions,
+            shutdown,
+        }))
+    }
+}
+
+impl tower::Service<Request<Body>> for Admission {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let state = Arc::clone(&self.0);
+        Box::pin(async move { Ok(state.serve(request).await) })
+    }
+}
+
+impl State {
+    async fn serve(self: Arc<Self>, mut request: Request<Body>) -> Response {
+        let bearer = match self.bearer(request.headers()) {
+            Ok(bearer) => bearer,
+            Err(error) => return refusal(&error),
+        };
+        let owner = format!("{}\n{}", bearer.tenant, bearer.subject);
+        let session = text(request.headers(), SESSION);
+        let used = match &session {
+            Some(session) => match self.sessions.use_by(&owner, session) {
+                Some(used) => Some(used),
+                // The protocol's word for a session that is over: the client begins another one.
+                None => return (StatusCode::NOT_FOUND, "there is no such session").into_response(),
+            },
+            None => None,
+        };
+        // What ends with the service is lost like a connection, and not withdrawn.
+        let lost = self.shutdown.child_token();
+        let line = Line {
+            bearer,
+            lost: lost.clone(),
+            session,
+            context: text(request.headers(), CONTEXT),
+        };
+        // The token goes no further.
+        request.headers_mut().remove(header::AUTHORIZATION);
+        request.extensions_mut().insert(line);
+        let is_post = request.method() == Method::POST;
+        let state = Arc::clone(&self);
+        let answering = async move {
+            let response = state.inner.handle(request).await.map(Body::new);
+            if let Some(session) = text(response.headers(), SESSION) {
+                state.sessions.begun(&owner, &session).await;
+            }
+            response
+        };
+        let response = if is_post {
+            opening::within(answering).await
+        } else {
+            answering.await
+        };
+        body::watched(response, lost, used)
+    }
+
+    fn bearer(&self, headers: &HeaderMap) -> Result<Bearer, WireError> {
+        let refused = |text: &str| WireError::new(ErrorCode::Unauthenticated, text);
+        let value = headers
+            .get(header::AUTHORIZATION)
+            .ok_or_else(|| refused("send Authorization: Bearer with an agent's credential"))?;
+        let token = value
+            .to_str()
+            .ok()
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token.trim())
+            .ok_or_else(|| refused("the Authorization header is not a bearer credential"))?;
+        let credential = self
+            .verifier
+            .verify(token)
+            .map_err(|e| WireError::new(ErrorCode::Unauthenticated, e))?;
+        if !self.tenants.serves(&credential.tenant) {
+            let text = format!("tenant {} is not served here", credential.tenant);
+            return Err(WireError::new(ErrorCode::WrongInstance, text));
+        }
+        if !credential.may_ask() {
+            let role = credential.role.as_str();
+            let text = format!("a {role} does not ask; agents and hosts do");
+            return Err(WireError::new(ErrorCode::Forbidden, text));
+        }
+        Ok(Bearer {
+            tenant: credential.tenant.clone(),
+            subject: credential.subject.to_string(),
+            token: token.to_owned(),
+        })
+    }
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+fn refusal(error: &WireError) -> Response {
+    let status = match error.code {
+        ErrorCode::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorCode::WrongInstance => StatusCode::MISDIRECTED_REQUEST,
+        _ => StatusCode::FORBIDDEN,
+    };
+    let body = serde_json::json!({"error": error.message, "reason": error.code.as_str()});
+    let mut response = (status, axum::Json(body)).into_response();
+    if status == StatusCode::UNAUTHORIZED {
+        let challenge = HeaderValue::from_static("Bearer");
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
