@@ -118,7 +118,7 @@ impl Model {
     pub fn summary(&self) -> String {
         let mut text = String::from("it was asked:");
         for seen in self.shared.seen().iter() {
-            let Conversation { tools, results } = &seen.conversation;
+            let Conversation { tools, results, .. } = &seen.conversation;
             let tools: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             let _ = write!(
                 text,
@@ -191,7 +191,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     if path.ends_with("/count_tokens") {
         return json_of(&json!({"input_tokens": 100}));
     }
-    let next = |conversation| shared.next(&path, &body, conversation);
+    let next = |said: Conversation| shared.next(&path, &body, said.guided_by(&body));
     let reply = if path.ends_with("/messages") {
         let (next, number) = next(anthropic::read(&body));
         anthropic::write(&body, &next, number)

@@ -2,6 +2,7 @@
 
 use crate::story::Stage;
 use anyhow::{Context as _, Result, ensure};
+use askbus_testkit::clis::Toolset;
 use askbus_testkit::workspace;
 use serde_json::Value;
 
@@ -12,8 +13,10 @@ pub async fn the_same_as_recorded(name: &str) -> Result<()> {
         .client
         .start_recorded(&stage.model, stage.up.askbus())?;
     let id = stage.asked(&run).await?;
-    stage.answered(&id, &mut run).await?;
-    let now = recording.read(stage.tool)?;
+    let seen = stage.answered(&id, &mut run).await?;
+    let mut now = recording.read(stage.tool)?;
+    let result = seen.conversation.results.last().context("no result")?;
+    now["model_reads"] = read_of(result, stage.client.toolset).into();
     let file = workspace()
         .join("crates/testkit/clis")
         .join(name)
@@ -26,10 +29,31 @@ pub async fn the_same_as_recorded(name: &str) -> Result<()> {
     let recorded = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let recorded: Value = serde_json::from_str(&recorded)?;
     ensure!(
+        now["model_reads"] == recorded["model_reads"],
+        "the model was given {}: {result}",
+        now["model_reads"]
+    );
+    ensure!(
         shape(&now) == shape(&recorded),
         "recorded: {recorded:#}\nnow: {now:#}"
     );
     Ok(())
+}
+
+/// A result is a text and an object with the same content; this is what of it the model was given.
+fn read_of(result: &str, toolset: Toolset) -> &'static str {
+    let object = result.contains("clarify_id");
+    let text = match toolset {
+        Toolset::Ask => result.contains("The person answered."),
+        // Its text is the answer and nothing else, and so in the object too.
+        Toolset::Interaction => !object,
+    };
+    match (text, object) {
+        (true, true) => "both",
+        (true, false) => "the text",
+        (false, true) => "the object",
+        (false, false) => "neither",
+    }
 }
 
 /// What every field is, whatever it says.

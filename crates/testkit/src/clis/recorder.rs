@@ -1,6 +1,7 @@
 //! What a client tells its MCP server about itself: its environment and the lines that it sends.
 
 use super::Place;
+use crate::places::workspace;
 use crate::program::Program;
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value, json};
@@ -16,6 +17,11 @@ tee -a "$0.lines" | "$0.server" "$@"
 
 /// Variables that a shell sets by itself.
 const OF_SHELL: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
+
+/// What a name that holds one of these stands for is nobody's business.
+const SECRETS: [&str; 3] = ["KEY", "SECRET", "TOKEN"];
+/// What stands for it.
+const LEFT_OUT: &str = "(left out)";
 
 /// What a client was heard to say; complete once it has ended.
 pub struct Recording {
@@ -74,7 +80,7 @@ impl Recording {
             "meta": call["params"]["_meta"],
             "environment": self.environment()?,
         });
-        Ok(self.without_places(&said))
+        Ok(self.trimmed(&said))
     }
 
     /// The variables that the client added to what it and its server were given.
@@ -94,16 +100,36 @@ impl Recording {
         std::fs::read_to_string(&path).context(path)
     }
 
-    /// The same with no path of this machine.
-    fn without_places(&self, value: &Value) -> Value {
+    /// The same without what is this machine's alone, and without secrets.
+    fn trimmed(&self, value: &Value) -> Value {
         match value {
-            Value::String(text) => text.replace(&self.folder, "/home/agent").into(),
-            Value::Array(all) => all.iter().map(|v| self.without_places(v)).collect(),
+            Value::String(text) => self.text(text).into(),
+            Value::Array(all) => all.iter().map(|v| self.trimmed(v)).collect(),
             Value::Object(all) => {
-                let all = all.iter().map(|(k, v)| (k.clone(), self.without_places(v)));
-                Value::Object(all.collect())
+                let trimmed = all.iter().map(|(name, value)| {
+                    let secret = SECRETS.iter().any(|secret| name.contains(secret));
+                    let value = if secret && value.is_string() {
+                        LEFT_OUT.into()
+                    } else {
+                        self.trimmed(value)
+                    };
+                    (name.clone(), value)
+                });
+                Value::Object(trimmed.collect())
             }
             other => other.clone(),
         }
+    }
+
+    fn text(&self, text: &str) -> String {
+        let flat = self.folder.replace('/', "-");
+        let text = text
+            .replace(&self.folder, "/home/agent")
+            .replace(&flat, "-home-agent");
+        let other_place = text.starts_with('/') && !text.starts_with("/home/agent");
+        if other_place || text.contains(&workspace().display().to_string()) {
+            return LEFT_OUT.to_owned();
+        }
+        text
     }
 }

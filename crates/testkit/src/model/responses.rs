@@ -11,6 +11,7 @@ pub(super) fn read(body: &Value) -> Conversation {
     Conversation {
         tools: tools(&body["tools"], None),
         results: results.collect(),
+        told_to_await: false,
     }
 }
 

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 /// The tool that goes on waiting after a hand-back.
 const AWAIT: &str = "await_answer";
+/// The status of a result that is one.
+const PENDING: &str = "pending";
 
 /// How a client lets its model reach the tools of an MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,9 @@ pub struct Conversation {
     pub tools: Vec<ToolName>,
     /// The results of the calls, the oldest first.
     pub results: Vec<String>,
+    /// Whether a tool's description says what to do about a result that is pending: some clients
+    /// give their model the result's object alone, which does not say it.
+    pub told_to_await: bool,
 }
 
 impl Conversation {
@@ -66,7 +71,24 @@ impl Conversation {
         Self {
             tools: tools.map(tool).collect(),
             results: results.collect(),
+            told_to_await: false,
         }
+    }
+
+    /// The same, with what the descriptions of the tools say.
+    pub(super) fn guided_by(mut self, body: &Value) -> Self {
+        self.told_to_await = says(&body["tools"], &[PENDING, AWAIT]);
+        self
+    }
+}
+
+/// Whether one of the texts holds all these words.
+fn says(value: &Value, words: &[&str]) -> bool {
+    match value {
+        Value::String(text) => words.iter().all(|word| text.contains(word)),
+        Value::Array(all) => all.iter().any(|value| says(value, words)),
+        Value::Object(all) => all.values().any(|value| says(value, words)),
+        _ => false,
     }
 }
 
@@ -89,7 +111,7 @@ impl Script {
     pub fn next(&self, conversation: &Conversation) -> Next {
         let call = match conversation.results.last() {
             None => self.call(conversation, self.tool, &self.question),
-            Some(result) => handed_back(result)
+            Some(result) => handed_back(result, conversation.told_to_await)
                 .and_then(|id| self.call(conversation, AWAIT, &json!({"clarify_id": id}))),
         };
         call.unwrap_or_else(|| match conversation.results.last() {
@@ -129,8 +151,9 @@ impl Script {
 }
 
 /// The question that a result asks the model to go on waiting for.
-fn handed_back(result: &str) -> Option<String> {
-    if !result.contains(AWAIT) {
+fn handed_back(result: &str, told_to_await: bool) -> Option<String> {
+    let says_so = result.contains(AWAIT);
+    if !says_so && !(told_to_await && result.contains(PENDING)) {
         return None;
     }
     let mut words = result.split(|c: char| !(c.is_ascii_hexdigit() || c == '-'));
@@ -190,6 +213,21 @@ mod tests {
         assert_eq!(called(&again), (tools[1], &json!({"clarify_id": ID})));
         let done = conversation(&tools, &[&pending, &format!("{ID}: the person chose blue")]);
         assert!(matches!(script.next(&done), Next::Say(_)));
+    }
+
+    #[test]
+    fn a_bare_status_is_understood_by_whoever_read_the_description() {
+        let script = script(Access::Direct);
+        let pending = format!(r#"{{"clarify_id":"{ID}","status":"pending"}}"#);
+        let bare = conversation(&["x_ask_user", "x_await_answer"], &[&pending]);
+        assert!(matches!(script.next(&bare), Next::Say(_)));
+        let description = "If it is pending, call await_answer.";
+        let guided = bare.guided_by(&json!({"tools": [{"description": description}]}));
+        let next = script.next(&guided);
+        assert_eq!(
+            called(&next),
+            ("x_await_answer", &json!({"clarify_id": ID}))
+        );
     }
 
     #[test]
