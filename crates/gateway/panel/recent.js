@@ -111,7 +111,7 @@ export class RecentView {
     const caption = el('span');
     label(caption, 'recent.late');
     const said = words('span', 'recent-late-text', answerAsText(item.questions, late.answers ?? [], late.text));
-    const where = el('span');
+    const where = el('span', { class: 'recent-late-where' });
     if (may || goes !== null) label(where, 'text.plain', () => ({ text: whereTo(goes) }));
     const line = el('div', { class: 'row recent-late-line' }, el('div', { class: 'recent-late' }, caption, ' ', said, ' ', where));
     if (may) {

@@ -50,6 +50,9 @@ async fn the_official_client_asks_and_a_person_answers_in_the_browser() -> Resul
         .find("[data-clarify-id][data-state=waiting] input[data-option-id=o2]:checked")
         .await?;
     if let Some(path) = screenshot_path() {
+        // Colours on their way are no picture of anything.
+        let settle = "document.getAnimations().forEach((change) => change.finish())";
+        browser.run(settle).await?;
         browser.screenshot(&path).await?;
     }
     browser
