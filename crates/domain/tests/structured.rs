@@ -87,3 +87,31 @@ fn options_beside_one_question_are_its_own() {
         "questions[0].question must be a string"
     );
 }
+
+#[test]
+fn a_flag_is_read_in_every_form_that_means_one_thing() {
+    for (flag, means) in [
+        (json!(true), Some(true)),
+        (json!(" True "), Some(true)),
+        (json!(1), Some(true)),
+        (json!("1"), Some(true)),
+        (json!(1.0), Some(true)),
+        (json!(false), Some(false)),
+        (json!("FALSE"), Some(false)),
+        (json!(0), Some(false)),
+        (json!("0"), Some(false)),
+        (json!(null), Some(false)),
+        (json!(2), None),
+        (json!(-1), None),
+        (json!(0.5), None),
+        (json!("maybe"), None),
+        (json!([true]), None),
+    ] {
+        let arguments = json!({"question": "Which?", "options": ["a", "b"], "multi_select": flag});
+        let parsed = parse_arguments(Dialect::Ask, &arguments);
+        let read = parsed
+            .ok()
+            .map(|input| input.questions.first().multi_select);
+        assert_eq!(read, means, "{flag}");
+    }
+}
