@@ -56,6 +56,8 @@ pub(crate) struct Line {
     pub dead: CancellationToken,
     /// Whether the bus is out of reach.
     pub cut: Switch,
+    /// Whether the log alone does not say what became of a write; the inbox does.
+    pub silent: Switch,
     /// How far the process's clock is ahead of the bus's.
     pub skew_ms: i64,
     /// In how many of a hundred writes the process dies right after the write.
@@ -199,6 +201,17 @@ impl Ledger for Faulty<dyn Ledger> {
     ) -> Result<u64, AppendError> {
         let line = &self.0;
         line.begin().await?;
+        if line.silent.is_on() {
+            let (pause, written) = line.random(|r| (r.millis(5, 500), r.percent(20)));
+            if written {
+                drop(
+                    line.finish(self.1.append_once(commit, expected, trace))
+                        .await,
+                );
+            }
+            tokio::time::sleep(pause).await;
+            return Err(AppendError::Uncertain("the log says nothing".into()));
+        }
         let appended = line
             .finish(self.1.append_once(commit, expected, trace))
             .await
