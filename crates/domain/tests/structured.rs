@@ -115,3 +115,23 @@ fn a_flag_is_read_in_every_form_that_means_one_thing() {
         assert_eq!(read, means, "{flag}");
     }
 }
+
+// A number in the form of a float names one whole number up to a point.
+#[test]
+fn how_many_may_be_chosen_is_a_whole_number() {
+    for (max, problem) in [
+        (json!(2.0), None),
+        (
+            json!(8_999_999_999_999_999.0),
+            Some("may be at most 2, the number of options"),
+        ),
+        (json!(9e15), Some("must be a whole number, not negative")),
+        (json!(1.5), Some("must be a whole number, not negative")),
+    ] {
+        let arguments = json!({"question": "Which?", "options": ["a", "b"], "multi_select": true,
+            "max_select": max});
+        let refused = parse_arguments(Dialect::Ask, &arguments).err();
+        let told = problem.map(|problem| format!("questions[0].max_select {problem}"));
+        assert_eq!(refused.map(|e| e.to_string()), told, "{max}");
+    }
+}
