@@ -2,7 +2,7 @@
 
 use crate::story::Stage;
 use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::clis::Toolset;
+use askbus_testkit::clis::{Client, Toolset};
 use askbus_testkit::workspace;
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ pub async fn the_same_as_recorded(name: &str) -> Result<()> {
     }
     let recorded = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let recorded: Value = serde_json::from_str(&recorded)?;
+    documented(stage.client)?;
     ensure!(
         now["model_reads"] == recorded["model_reads"],
         "the model was given {}: {result}",
@@ -36,6 +37,17 @@ pub async fn the_same_as_recorded(name: &str) -> Result<()> {
     ensure!(
         shape(&now) == shape(&recorded),
         "recorded: {recorded:#}\nnow: {now:#}"
+    );
+    Ok(())
+}
+
+/// The table of what was seen names the client as it ran here.
+fn documented(client: &Client) -> Result<()> {
+    let version = format!("| {} | `{}` |", client.version()?, client.label);
+    let page = std::fs::read_to_string(workspace().join("docs/clients.md"))?;
+    ensure!(
+        page.contains(&version),
+        "docs/clients.md does not say {version}"
     );
     Ok(())
 }

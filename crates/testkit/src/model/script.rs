@@ -152,8 +152,8 @@ impl Script {
 
 /// The question that a result asks the model to go on waiting for.
 fn handed_back(result: &str, told_to_await: bool) -> Option<String> {
-    let says_so = result.contains(AWAIT);
-    if !says_so && !(told_to_await && result.contains(PENDING)) {
+    let told = result.contains(AWAIT) || (told_to_await && result.contains(PENDING));
+    if !told {
         return None;
     }
     let mut words = result.split(|c: char| !(c.is_ascii_hexdigit() || c == '-'));
