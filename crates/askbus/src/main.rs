@@ -2,7 +2,6 @@
 //! result into an exit status.
 
 mod agent_guard;
-mod allocator;
 mod answer;
 mod ask;
 mod bench;
