@@ -7,7 +7,7 @@ mod gemini;
 mod responses;
 mod script;
 
-pub use script::{Access, Conversation, Next, Script, ToolName};
+pub use script::{Access, Asker, Conversation, Next, Script, ToolName};
 
 use anyhow::{Context as _, Result};
 use axum::Router;
@@ -191,7 +191,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     if path.ends_with("/count_tokens") {
         return json_of(&json!({"input_tokens": 100}));
     }
-    let next = |said: Conversation| shared.next(&path, &body, said.guided_by(&body));
+    let next = |said: Conversation| shared.next(&path, &body, said.told_by(&body));
     let reply = if path.ends_with("/messages") {
         let (next, number) = next(anthropic::read(&body));
         anthropic::write(&body, &next, number)

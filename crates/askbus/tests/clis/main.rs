@@ -53,3 +53,16 @@ client!(pi_mcp_adapter, "pi-mcp-adapter", answered after 70 s, by HandBack);
 client!(dsh, "dsh", answered after 70 s, by HandBack);
 client!(gemini, "gemini");
 client!(qwen, "qwen");
+
+/// The one client that tells its sub-agents apart.
+mod sub_agents {
+    mod codex {
+        mod soon {
+            // contract: D15
+            #[tokio::test]
+            async fn one_asks_under_the_session_that_started_it() -> anyhow::Result<()> {
+                crate::payloads::a_sub_agent_as_recorded("codex").await
+            }
+        }
+    }
+}

@@ -3,10 +3,11 @@
 use crate::story::Stage;
 use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::clis::{Client, Toolset};
+use askbus_testkit::model::Asker;
 use askbus_testkit::workspace;
 use serde_json::Value;
 
-/// Compares with `crates/testkit/clis/NAME/recorded.json`, or writes that with `UPDATE_RECORDED=1`.
+/// What it says when it asks is what `crates/testkit/clis/NAME/recorded.json` holds.
 pub async fn the_same_as_recorded(name: &str) -> Result<()> {
     let mut stage = Stage::set(name).await?;
     let (mut run, recording) = stage
@@ -17,25 +18,45 @@ pub async fn the_same_as_recorded(name: &str) -> Result<()> {
     let mut now = recording.read(stage.tool)?;
     let result = seen.conversation.results.last().context("no result")?;
     now["model_reads"] = read_of(result, stage.client.toolset).into();
+    documented(stage.client)?;
+    compare(&now, name, "recorded.json")
+}
+
+/// A sub-agent's question is shown under the session of the agent that started it.
+pub async fn a_sub_agent_as_recorded(name: &str) -> Result<()> {
+    let mut stage = Stage::set_for(name, Asker::SubAgent).await?;
+    let (mut run, recording) = stage
+        .client
+        .start_recorded(&stage.model, stage.up.askbus())?;
+    let shown = stage.shown(&run).await?;
+    let id = shown["clarify_id"].as_str().context("no id")?;
+    stage.answered(id, &mut run).await?;
+    let now = recording.read(stage.tool)?;
+    let turn = &now["meta"]["x-codex-turn-metadata"];
+    let (session, thread) = (&turn["session_id"], &turn["thread_id"]);
+    ensure!(session != thread, "it asked as the agent itself: {now:#}");
+    ensure!(
+        shown["parent"]["session_id"] == *session && shown["session_id"] == *thread,
+        "shown: {shown:#}\nsaid: {now:#}"
+    );
+    compare(&now, name, "recorded-sub-agent.json")
+}
+
+/// Compares with what was recorded in this file, or writes it with `UPDATE_RECORDED=1`.
+fn compare(now: &Value, name: &str, file: &str) -> Result<()> {
     let file = workspace()
         .join("crates/testkit/clis")
         .join(name)
-        .join("recorded.json");
+        .join(file);
     if std::env::var("UPDATE_RECORDED").is_ok_and(|v| v == "1") {
-        let mut text = serde_json::to_string_pretty(&now)?;
+        let mut text = serde_json::to_string_pretty(now)?;
         text.push('\n');
         std::fs::write(&file, text)?;
     }
     let recorded = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let recorded: Value = serde_json::from_str(&recorded)?;
-    documented(stage.client)?;
     ensure!(
-        now["model_reads"] == recorded["model_reads"],
-        "the model was given {}: {result}",
-        now["model_reads"]
-    );
-    ensure!(
-        shape(&now) == shape(&recorded),
+        now["model_reads"] == recorded["model_reads"] && shape(now) == shape(&recorded),
         "recorded: {recorded:#}\nnow: {now:#}"
     );
     Ok(())

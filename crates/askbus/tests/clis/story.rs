@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::clis::{Approval, Client, Limit, Run, Toolset};
-use askbus_testkit::model::{Model, Script, Seen};
+use askbus_testkit::model::{Asker, Model, Script, Seen};
 use askbus_testkit::{AskbusUp, Person, Socket};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The program under test.
@@ -29,6 +29,11 @@ pub struct Stage {
 impl Stage {
     /// Everything but the client itself.
     pub async fn set(name: &str) -> Result<Self> {
+        Self::set_for(name, Asker::Itself).await
+    }
+
+    /// The same, with this agent to ask.
+    pub async fn set_for(name: &str, asker: Asker) -> Result<Self> {
         alone()?;
         let client = Client::named(name)?;
         let (tool, question) = match client.toolset {
@@ -45,6 +50,7 @@ impl Stage {
         };
         let access = client.access;
         let script = Script {
+            asker,
             tool,
             question,
             access,
@@ -71,6 +77,13 @@ impl Stage {
 
     /// The question, once it is before the person: labelled with the client's name.
     pub async fn asked(&mut self, run: &Run) -> Result<String> {
+        let shown = self.shown(run).await?;
+        let id = shown["clarify_id"].as_str().context("no id")?;
+        Ok(id.to_owned())
+    }
+
+    /// The question as the person sees it.
+    pub async fn shown(&mut self, run: &Run) -> Result<Value> {
         let asking = |seen: &Seen| !seen.conversation.tools.is_empty();
         let began = self.model.until(PATIENCE, asking).await;
         began.with_context(|| self.told(run))?;
@@ -82,8 +95,7 @@ impl Stage {
         let label = shown["asker"]["client"].as_str().unwrap_or_default();
         let name = label.split(' ').next().unwrap_or_default();
         ensure!(name == self.client.label, "it is labelled {label:?}");
-        let id = shown["clarify_id"].as_str().context("no id")?;
-        Ok(id.to_owned())
+        Ok(shown)
     }
 
     /// What model and client have to say, for whoever has to find out why a test failed.

@@ -12,6 +12,7 @@ pub(super) fn read(body: &Value) -> Conversation {
         tools: tools(&body["tools"], None),
         results: results.collect(),
         told_to_await: false,
+        of_sub_agent: false,
     }
 }
 

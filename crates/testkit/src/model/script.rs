@@ -8,6 +8,13 @@ const AWAIT: &str = "await_answer";
 /// The status of a result that is one.
 const PENDING: &str = "pending";
 
+/// What starts a sub-agent, where a client has such.
+const SPAWN: &str = "spawn_agent";
+/// What waits for its end.
+const WAIT: &str = "wait_agent";
+/// What a sub-agent is told, and nobody else.
+const TASK: &str = "You are the sub-agent that asks the person.";
+
 /// How a client lets its model reach the tools of an MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -26,9 +33,20 @@ pub enum Access {
     },
 }
 
+/// Which agent asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// The one that was started.
+    Itself,
+    /// One that it starts for that.
+    SubAgent,
+}
+
 /// What the model is to do.
 #[derive(Debug, Clone)]
 pub struct Script {
+    /// Which agent asks.
+    pub asker: Asker,
     /// The tool it asks with.
     pub tool: &'static str,
     /// The arguments of its question.
@@ -56,6 +74,8 @@ pub struct Conversation {
     /// Whether a tool's description says what to do about a result that is pending: some clients
     /// give their model the result's object alone, which does not say it.
     pub told_to_await: bool,
+    /// Whether it is a sub-agent's.
+    pub of_sub_agent: bool,
 }
 
 impl Conversation {
@@ -72,12 +92,15 @@ impl Conversation {
             tools: tools.map(tool).collect(),
             results: results.collect(),
             told_to_await: false,
+            of_sub_agent: false,
         }
     }
 
-    /// The same, with what the descriptions of the tools say.
-    pub(super) fn guided_by(mut self, body: &Value) -> Self {
+    /// The same, with what the model was told in other places of the request.
+    pub(super) fn told_by(mut self, body: &Value) -> Self {
         self.told_to_await = says(&body["tools"], &[PENDING, AWAIT]);
+        let mut items = body["input"].as_array().into_iter().flatten();
+        self.of_sub_agent = items.any(|item| item["role"] == "user" && says(item, &[TASK]));
         self
     }
 }
@@ -109,15 +132,37 @@ pub enum Next {
 impl Script {
     /// The next step in a conversation. A request that cannot ask is for something else, a title say.
     pub fn next(&self, conversation: &Conversation) -> Next {
-        let call = match conversation.results.last() {
-            None => self.call(conversation, self.tool, &self.question),
-            Some(result) => handed_back(result, conversation.told_to_await)
-                .and_then(|id| self.call(conversation, AWAIT, &json!({"clarify_id": id}))),
+        let delegates = self.asker == Asker::SubAgent && !conversation.of_sub_agent;
+        let call = if delegates {
+            self.delegate(conversation)
+        } else {
+            self.ask(conversation)
         };
         call.unwrap_or_else(|| match conversation.results.last() {
             Some(result) => Next::Say(format!("This is what I was told: {result}")),
             None => Next::Say("A title".to_owned()),
         })
+    }
+
+    fn ask(&self, conversation: &Conversation) -> Option<Next> {
+        match conversation.results.last() {
+            None => self.call(conversation, self.tool, &self.question),
+            Some(result) => handed_back(result, conversation.told_to_await)
+                .and_then(|id| self.call(conversation, AWAIT, &json!({"clarify_id": id}))),
+        }
+    }
+
+    /// Starts a sub-agent and waits for its end.
+    fn delegate(&self, conversation: &Conversation) -> Option<Next> {
+        match conversation.results.as_slice() {
+            [] => self.call(conversation, SPAWN, &json!({"message": TASK})),
+            [started] => {
+                let targets = [uuid(started)?];
+                let wait = json!({"targets": targets, "timeout_ms": 600_000});
+                self.call(conversation, WAIT, &wait)
+            }
+            _ => None,
+        }
     }
 
     fn call(&self, conversation: &Conversation, tool: &str, arguments: &Value) -> Option<Next> {
@@ -156,7 +201,12 @@ fn handed_back(result: &str, told_to_await: bool) -> Option<String> {
     if !told {
         return None;
     }
-    let mut words = result.split(|c: char| !(c.is_ascii_hexdigit() || c == '-'));
+    uuid(result)
+}
+
+/// The first UUID in a text.
+fn uuid(text: &str) -> Option<String> {
+    let mut words = text.split(|c: char| !(c.is_ascii_hexdigit() || c == '-'));
     let id = words.find(|word| word.len() == 36 && word.matches('-').count() == 4);
     id.map(str::to_owned)
 }
@@ -169,6 +219,7 @@ mod tests {
 
     fn script(access: Access) -> Script {
         Script {
+            asker: Asker::Itself,
             tool: "ask_user",
             question: json!({"questions": [{"question": "Which?"}]}),
             access,
@@ -222,7 +273,7 @@ mod tests {
         let bare = conversation(&["x_ask_user", "x_await_answer"], &[&pending]);
         assert!(matches!(script.next(&bare), Next::Say(_)));
         let description = "If it is pending, call await_answer.";
-        let guided = bare.guided_by(&json!({"tools": [{"description": description}]}));
+        let guided = bare.told_by(&json!({"tools": [{"description": description}]}));
         let next = script.next(&guided);
         assert_eq!(
             called(&next),
