@@ -1,53 +1,111 @@
 //! Many surfaces answer at once; exactly one wins, and the others lose nothing.
 
-use crate::support::{BINARY, ask, credential, id, object};
+use crate::support::{BINARY, ask, asked, credential, id, object};
 use anyhow::Result;
-use askbus_testkit::{AskbusUp, Person};
+use askbus_testkit::{Askbus, AskbusUp, NatsServer, Person, Process, Team};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 const SURFACES: usize = 12;
 
-/// Answers through one of the three kinds of surface; what its author is told, in one shape.
-async fn answer(up: &AskbusUp, n: usize, token: &str, clarify_id: &str) -> Result<Value> {
-    let text = format!("answer {n}");
-    let entry = json!([{"question_id": "q1", "option_ids": [], "text": text}]);
-    match n % 3 {
-        0 => {
-            let mut socket = Person::bearer(up.url(), token)?.socket().await?;
-            socket.find(|m| m["event"] == "ready").await?;
-            let answer_id = format!("answer-{n}");
-            socket
-                .send(
-                    &json!({"event": "clarify.respond", "clarify_id": clarify_id,
-                "answer_id": answer_id, "action": "answer", "answers": entry}),
-                )
-                .await?;
-            let mine = socket.find(|m| {
-                m["event"] == "clarify.resolved"
-                    && m["answer_id"] == answer_id.as_str()
-                    && m.get("verdict").is_some()
-            });
-            mine.await
-        }
-        1 => {
-            let person = Person::bearer(up.url(), token)?;
-            Ok(person
-                .answer(clarify_id, &json!({"answers": entry}))
-                .await?
-                .body)
-        }
-        _ => {
-            let askbus = up.askbus().clone().env("ASKBUS_CREDENTIAL", token);
-            let done = askbus
-                .run(&["answer", clarify_id, "--text", &text, "--json"])
-                .await?;
-            let said = object(&done)?;
-            let expected = if said["verdict"] == "settled" { 0 } else { 20 };
-            assert_eq!(done.code, expected, "{done:?}");
-            Ok(said)
+/// Somebody who answers, as a client of HTTP and as the program in their terminal.
+struct Author {
+    name: String,
+    person: Person,
+    askbus: Askbus,
+}
+
+impl Author {
+    /// Answers through one of the three kinds of surface; what they are told, in one shape.
+    async fn answer(&self, n: usize, clarify_id: &str) -> Result<Value> {
+        let text = format!("answer {n}");
+        let entry = json!([{"question_id": "q1", "option_ids": [], "text": text}]);
+        match n % 3 {
+            0 => {
+                let mut socket = self.person.socket().await?;
+                socket.find(|m| m["event"] == "ready").await?;
+                let answer_id = format!("answer-{n}");
+                let respond = json!({"event": "clarify.respond", "clarify_id": clarify_id,
+                    "answer_id": answer_id, "action": "answer", "answers": entry});
+                socket.send(&respond).await?;
+                let mine = socket.find(|m| {
+                    m["event"] == "clarify.resolved"
+                        && m["answer_id"] == answer_id.as_str()
+                        && m.get("verdict").is_some()
+                });
+                mine.await
+            }
+            1 => {
+                let body = json!({"answers": entry});
+                Ok(self.person.answer(clarify_id, &body).await?.body)
+            }
+            _ => {
+                let args = ["answer", clarify_id, "--text", &text, "--json"];
+                let done = self.askbus.run(&args).await?;
+                let said = object(&done)?;
+                let expected = if said["verdict"] == "settled" { 0 } else { 20 };
+                assert_eq!(done.code, expected, "{done:?}");
+                Ok(said)
+            }
         }
     }
+}
+
+/// All answer at once. One wins, all others are told who, and nothing that they wrote is lost.
+async fn one_wins(
+    authors: &[Author],
+    me: &Person,
+    mut asking: Process,
+    clarify_id: &str,
+) -> Result<()> {
+    let mut watching = me.socket().await?;
+    let answers = authors.iter().enumerate();
+    let answers = answers.map(|(n, author)| author.answer(n, clarify_id));
+    let told = try_join_all(answers).await?;
+
+    let all = 0..authors.len();
+    let won: Vec<usize> = all.filter(|n| told[*n]["verdict"] == "settled").collect();
+    assert_eq!(won.len(), 1, "{told:#?}");
+    let won = won[0];
+    let winner = authors[won].name.as_str();
+    let outcome = object(&asking.end().await?)?;
+    assert_eq!(outcome["actor"]["person"], winner);
+    assert_eq!(outcome["answers"][0]["text"], format!("answer {won}"));
+    for (n, said) in told.iter().enumerate().filter(|(n, _)| *n != won) {
+        assert_eq!(said["verdict"], "conflict", "{n}: {said}");
+        assert_eq!(said["actor"]["person"], winner, "{n} is told who: {said}");
+    }
+
+    let is_late = |m: &Value| m["event"] == "clarify.late" && m["clarify_id"] == clarify_id;
+    for _ in 1..authors.len() {
+        watching.find(is_late).await?;
+    }
+    let path = format!("/api/clarifications/{clarify_id}");
+    let kept = me.get(&path).await?.body;
+    let late = kept["clarification"]["late"].as_array();
+    let late = late.cloned().unwrap_or_default();
+    assert_eq!(late.len(), authors.len() - 1, "{kept}");
+    for n in (0..authors.len()).filter(|n| *n != won) {
+        let own = format!("answer {n}\"");
+        let found = late.iter().any(|l| l.to_string().contains(&own));
+        assert!(found, "{n}: {late:?}");
+    }
+
+    // The same content again is fine, whoever sends it; other content is a conflict.
+    let again = async |text: &str| {
+        let body = json!({"answers": [{"question_id": "q1", "option_ids": [], "text": text}]});
+        me.answer(clarify_id, &body).await
+    };
+    let same = again(&format!("answer {won}")).await?;
+    let verdict = (same.status, &same.body["verdict"]);
+    assert_eq!(verdict, (200, &json!("settled")), "{same:?}");
+    let stored = &same.body["actor"]["person"];
+    assert_eq!(stored, winner, "the stored outcome: {same:?}");
+    let other = again("something else").await?;
+    let verdict = (other.status, &other.body["verdict"]);
+    assert_eq!(verdict, (409, &json!("conflict")), "{other:?}");
+    assert_eq!(other.body["kept"], true);
+    Ok(())
 }
 
 // contract: A2 E9 E12
@@ -55,76 +113,56 @@ async fn answer(up: &AskbusUp, n: usize, token: &str, clarify_id: &str) -> Resul
 async fn of_twelve_answers_at_once_one_wins_and_eleven_are_told_who() -> Result<()> {
     let up = AskbusUp::start(BINARY).await?;
     let me = up.person().await?;
-    let names: Vec<String> = (0..SURFACES).map(|n| format!("person-{n}")).collect();
-    let tokens = try_join_all(
-        names
-            .iter()
-            .map(|name| credential(&up, "person", "default", name)),
-    );
-    let tokens = tokens.await?;
-    let (mut asking, clarify_id) = ask(up.askbus(), &me, "Who is first?", &["--json"]).await?;
-    let answers = tokens
-        .iter()
-        .enumerate()
-        .map(|(n, token)| answer(&up, n, token, &clarify_id));
-    let told = try_join_all(answers).await?;
-
-    let won: Vec<usize> = (0..SURFACES)
-        .filter(|n| told[*n]["verdict"] == "settled")
-        .collect();
-    assert_eq!(won.len(), 1, "{told:#?}");
-    let winner = names[won[0]].as_str();
-    let outcome = object(&asking.end().await?)?;
-    assert_eq!(outcome["actor"]["person"], winner);
-    assert_eq!(outcome["answers"][0]["text"], format!("answer {}", won[0]));
-    for (n, said) in told.iter().enumerate().filter(|(n, _)| *n != won[0]) {
-        assert_eq!(said["verdict"], "conflict", "{n}: {said}");
-        assert_eq!(said["actor"]["person"], winner, "{n} is told who: {said}");
-    }
-
-    // Nothing that the eleven wrote is lost.
-    let kept = me
-        .get(&format!("/api/clarifications/{clarify_id}"))
-        .await?
-        .body;
-    let late = kept["clarification"]["late"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    assert_eq!(late.len(), SURFACES - 1, "{kept}");
-    for n in (0..SURFACES).filter(|n| *n != won[0]) {
-        assert!(
-            late.iter()
-                .any(|l| l.to_string().contains(&format!("answer {n}\""))),
-            "{n}: {late:?}"
-        );
-    }
-
-    // The same content again is fine, whoever sends it; other content is a conflict.
-    let text = format!("answer {}", won[0]);
-    let again = |text: String| {
-        let body = json!({"answers": [{"question_id": "q1", "option_ids": [], "text": text}]});
-        let (me, clarify_id) = (&me, clarify_id.as_str());
-        async move { me.answer(clarify_id, &body).await }
+    let author = async |n: usize| {
+        let name = format!("person-{n}");
+        let token = credential(&up, "person", "default", &name).await?;
+        let person = Person::bearer(up.url(), &token)?;
+        let askbus = up.askbus().clone().env("ASKBUS_CREDENTIAL", token);
+        Ok::<_, anyhow::Error>(Author {
+            name,
+            person,
+            askbus,
+        })
     };
-    let same = again(text).await?;
-    assert_eq!(
-        (same.status, &same.body["verdict"]),
-        (200, &json!("settled")),
-        "{same:?}"
-    );
-    assert_eq!(
-        same.body["actor"]["person"], winner,
-        "the stored outcome: {same:?}"
-    );
-    let other = again("something else".to_owned()).await?;
-    assert_eq!(
-        (other.status, &other.body["verdict"]),
-        (409, &json!("conflict")),
-        "{other:?}"
-    );
-    assert_eq!(other.body["kept"], true);
-    Ok(())
+    let authors = try_join_all((0..SURFACES).map(author)).await?;
+    let (asking, clarify_id) = ask(up.askbus(), &me, "Who is first?", &["--json"]).await?;
+    one_wins(&authors, &me, asking, &clarify_id).await
+}
+
+// contract: A2 E9 E12
+#[tokio::test]
+async fn of_twelve_answers_through_two_gateways_one_wins_whichever_replica_judges() -> Result<()> {
+    let (nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
+    let one = team.session_binding(&nats).await?;
+    let two = team.session_binding(&nats).await?;
+    let near = team.gateway(&nats, &one.address).await?;
+    let far = team.gateway(&nats, &two.address).await?;
+    let author = async |n: usize| {
+        let name = format!("person-{n}");
+        // Each kind of surface at each gateway.
+        let gateway = if (n / 3).is_multiple_of(2) {
+            &near
+        } else {
+            &far
+        };
+        let token = team.credential("person", "acme", "default", &name).await?;
+        let person = Person::bearer(&gateway.address, &token)?;
+        let askbus = team.client(&gateway.address, &token)?;
+        Ok::<_, anyhow::Error>(Author {
+            name,
+            person,
+            askbus,
+        })
+    };
+    let authors = try_join_all((0..SURFACES).map(author)).await?;
+    let me = team.person(&near.address, "acme", "default", "me").await?;
+    let agent = team.credential("agent", "acme", "default", "agent").await?;
+    let agent = team.client(&near.address, &agent)?;
+    let elsewhere = authors.iter().map(|a| &a.person);
+    let (asking, clarify_id) = ask(&agent, &me, "Who is first?", &["--json"]).await?;
+    // Before both gateways.
+    try_join_all(elsewhere.map(|person| asked(person, "Who is first?"))).await?;
+    one_wins(&authors, &me, asking, &clarify_id).await
 }
 
 // contract: A4
