@@ -23,6 +23,18 @@ const MARKERS: &[&str] = &[
     "QWEN_CODE_SESSION_ID",
 ];
 
+/// What the agent around this process calls its conversation.
+pub(crate) fn session() -> Option<String> {
+    let names = MARKERS
+        .iter()
+        .filter(|name| name.ends_with("_SESSION_ID") || name.ends_with("_THREAD_ID"));
+    // A thread is the narrower one.
+    let narrow_first = names.rev();
+    let values = narrow_first.filter_map(|name| std::env::var(name).ok());
+    let mut values = values.map(|value| value.trim().to_owned());
+    values.find(|value| askbus_domain::SessionId::new(value.as_str()).is_ok())
+}
+
 /// Refuses when one of the markers is set.
 pub(crate) fn refuse_agents() -> Result<(), Failure> {
     let found = MARKERS

@@ -3,7 +3,7 @@
 use crate::cli::{McpAdapterArgs, McpArgs};
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, USAGE};
-use crate::{identity, mcp_http, micro, services, signals, telemetry};
+use crate::{agent_guard, identity, mcp_http, micro, services, signals, telemetry};
 use askbus_credential::Role;
 use askbus_domain::Millis;
 use askbus_mcp_adapter::asker::{AskerInfo, AskerOptions};
@@ -31,12 +31,24 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
         None => Toolset::default(),
     };
     let panel = config.clone();
+    let mut asker = asker_options(config, Role::Agent, PATIENCE)?;
+    asker.session = asker.session.or_else(|| conversation(toolset));
     Ok(AdapterOptions {
-        asker: asker_options(config, Role::Agent, PATIENCE)?,
+        asker,
         toolset,
         gate: Gate::read(|name| std::env::var(name).ok()),
         panel: Arc::new(move || identity::gateway_url(&panel).ok()),
         budget: budget(config),
+    })
+}
+
+/// The session of a client that names its conversation to what it starts. Each toolset has turns of its
+/// own, so they are sessions of their own.
+fn conversation(toolset: Toolset) -> Option<String> {
+    let session = agent_guard::session()?;
+    Some(match toolset {
+        Toolset::Ask => session,
+        other => format!("{session}-{}", other.as_str()),
     })
 }
 

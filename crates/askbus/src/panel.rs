@@ -1,7 +1,7 @@
 //! The person's commands speak to the gateway over HTTP.
 
 use crate::config::Config;
-use crate::exit::{Failure, TRY_AGAIN, UNAVAILABLE};
+use crate::exit::{CONFIG, Failure, TRY_AGAIN, UNAVAILABLE};
 use crate::identity;
 use askbus_credential::Role;
 use askbus_wire::error::ErrorCode;
@@ -29,6 +29,13 @@ impl Panel {
     pub(crate) fn open(config: &Config) -> Result<Self, Failure> {
         let token = identity::token(config, Role::Person)?;
         let base = identity::gateway_url(config)?;
+        if base.starts_with("https://") {
+            let text = format!(
+                "{base}: agents reach a service behind TLS, but the commands of people speak plain HTTP only; \
+                 open {base} in a browser, or run the command where the service is"
+            );
+            return Err(Failure::new(CONFIG, text));
+        }
         let client = Client::builder()
             .timeout(PATIENCE)
             .no_proxy()

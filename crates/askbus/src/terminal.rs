@@ -124,7 +124,7 @@ fn several(question: &Value) -> String {
 
 fn asker(one: &Value) -> String {
     let asker = one.get("asker").unwrap_or(&Value::Null);
-    let known = ["client", "host", "cwd"].map(|name| line(text(asker, name)));
+    let known = ["client", "host", "cwd", "branch"].map(|name| line(text(asker, name)));
     let known: Vec<String> = known.into_iter().filter(|w| !w.is_empty()).collect();
     if known.is_empty() {
         return format!("session {}", line(text(one, "session_id")));

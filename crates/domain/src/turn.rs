@@ -80,6 +80,9 @@ pub struct AskerInfo {
     /// Working directory.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cwd: String,
+    /// The git branch that the working directory is on.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub branch: String,
 }
 
 /// One turn of a session.

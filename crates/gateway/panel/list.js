@@ -54,7 +54,7 @@ export class ListView {
 
 /** @param {import('./types.js').Request} request @param {string} session Whose group it is: the request's own, or that of its parent. */
 function askerLine(request, session) {
-  const { client, host, cwd } = request.asker ?? {};
+  const { client, host, cwd, branch } = request.asker ?? {};
   const name = client ? words('span', 'asker-client', client) : el('span', { class: 'asker-client' });
   if (!client) label(name, 'group.unknown');
   const line = el('h2', { class: 'asker' }, name);
@@ -64,6 +64,7 @@ function askerLine(request, session) {
     path.title = cwd;
     line.append(path);
   }
+  if (branch) line.append(words('span', 'asker-part asker-branch', branch));
   const id = el('span', { class: 'asker-part asker-session', title: session });
   label(id, 'group.session', { session: shortId(session) });
   line.append(id);

@@ -14,7 +14,7 @@
  * @property {string|null} [recommended] Id of the option the agent would take.
  *
  * @typedef {{person: string, surface: string}} Actor
- * @typedef {{client?: string|null, host?: string|null, cwd?: string|null}} Asker
+ * @typedef {{client?: string|null, host?: string|null, cwd?: string|null, branch?: string|null}} Asker
  *
  * @typedef {object} Request What a card is made from (`clarify.requested`).
  * @property {string} session_id

@@ -6,6 +6,7 @@
 
 mod asked;
 mod attachment;
+mod branch;
 mod connection;
 mod heard;
 mod ids;

@@ -55,9 +55,14 @@ impl Drop for Held {
                 local.remove(&self.key);
             }
         }
+        let last = !local.contains_key(&self.key);
         drop(local);
         // The lease runs from the last moment it was held, not from the last heartbeat.
         self.core.leases.see(self.key.clone());
+        if last {
+            // People are told at once that it is not there any more.
+            self.core.leases.changed.notify_one();
+        }
     }
 }
 

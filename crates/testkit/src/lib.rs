@@ -14,12 +14,14 @@ mod browser;
 #[cfg(feature = "clis")]
 pub mod clis;
 mod cluster;
+mod connect_proxy;
 mod mcp_http;
 mod mcp_python;
 mod mcp_stdio;
 #[cfg(feature = "clis")]
 pub mod model;
 mod nats;
+mod nginx;
 mod output;
 mod person;
 mod places;
@@ -35,10 +37,12 @@ pub use bound::{LIMIT, within};
 #[cfg(feature = "browser")]
 pub use browser::Browser;
 pub use cluster::{Host, NatsCluster, Network};
+pub use connect_proxy::ConnectProxy;
 pub use mcp_http::{Era, HttpCall, McpHttp};
 pub use mcp_python::McpPython;
 pub use mcp_stdio::McpStdio;
 pub use nats::NatsServer;
+pub use nginx::Nginx;
 pub use output::Lines;
 pub use person::{Person, Reply};
 pub use places::{Askbus, folder, nats_server, python, workspace};

@@ -4,7 +4,9 @@ use crate::error::{ErrorCode, WireError};
 use crate::memory::MemoryAddress;
 use crate::proto::clarify_service_client::ClarifyServiceClient;
 use crate::proto::turn_service_client::TurnServiceClient;
+use crate::proxy;
 use crate::replicas::Replicas;
+use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
 use std::fmt;
 use std::path::PathBuf;
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::{Interceptor, interceptor::InterceptedService};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
 
 /// Where a session-binding listens.
@@ -92,14 +94,37 @@ impl Target {
             }
             Target::Url(url) => url.clone(),
         };
-        let endpoint = Endpoint::from_shared(address)
+        let is_secure = address.starts_with("https://");
+        let mut endpoint = Endpoint::from_shared(address)
             .map_err(|e| bad(&e))?
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(Duration::from_secs(10))
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
+        if is_secure {
+            // The roots of the system, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+            let tls = ClientTlsConfig::new().with_native_roots();
+            let no_tls = |error: tonic::transport::Error| {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                let cause = cause.unwrap_or_else(|| error.to_string());
+                WireError::new(
+                    ErrorCode::Unavailable,
+                    format!(
+                        "{self}: TLS needs root certificates, of the system or in SSL_CERT_FILE: {cause}"
+                    ),
+                )
+            };
+            endpoint = endpoint.tls_config(tls).map_err(no_tls)?;
+        }
         Ok(match self {
+            Target::Url(_) if is_secure => {
+                let matcher = Arc::new(Matcher::from_env());
+                endpoint.connect_with_connector_lazy(tower::service_fn(move |uri| {
+                    let matcher = Arc::clone(&matcher);
+                    async move { proxy::connect(&matcher, uri).await }
+                }))
+            }
             Target::Url(_) => endpoint.connect_lazy(),
             Target::Replicas(list) => {
                 let replicas = Arc::new(Replicas::new(list.clone()));

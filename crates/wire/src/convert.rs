@@ -235,6 +235,7 @@ impl From<proto::AskerInfo> for AskerInfo {
             client: cut(info.client),
             host: cut(info.host),
             cwd: cut(info.cwd),
+            branch: cut(info.branch),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod asking;
 mod bad_input;
+mod behind_proxy;
 mod bench;
 mod cluster;
 mod crash;
@@ -11,6 +12,7 @@ mod fence;
 mod figures;
 mod guarantees;
 mod hosts;
+mod identity;
 mod kill_matrix;
 mod mcp_http;
 mod observed;

@@ -1,6 +1,7 @@
 //! Putting one question to the service, through outages and ended turns.
 
 use super::asked::{self, Settled};
+use super::branch;
 use super::resolutions::Link;
 use super::table::Placing;
 use super::{AskCall, Asked, Backoff, Inner, Notice, Notices, closed, lock};
@@ -134,6 +135,7 @@ async fn place(
         call,
         notices,
         ask_id: inner.ids.new_id(),
+        branch: branch::of(&inner.info.cwd).await.unwrap_or_default(),
         placing: None,
         in_doubt: false,
         renewed: false,
@@ -190,6 +192,8 @@ struct Attempt<'a> {
     call: &'a AskCall,
     notices: &'a Notices,
     ask_id: String,
+    /// The git branch that the caller works on.
+    branch: String,
     /// There from the first `Ask` on that may have reached the service.
     placing: Option<Placing<'a>>,
     /// An `Ask` was lost on its way there or back.
@@ -211,7 +215,9 @@ impl Attempt<'_> {
             };
             let inner = self.inner;
             let placing = self.placing.get_or_insert_with(|| inner.table.placing());
-            let body = self.call.request(inner, &self.ask_id, &context_id);
+            let body = self
+                .call
+                .request(inner, &self.ask_id, &context_id, &self.branch);
             let request = self.call.trace.request(body);
             let sent = inner
                 .connection
@@ -259,7 +265,13 @@ const fn is_turn_over(code: ErrorCode) -> bool {
 }
 
 impl AskCall {
-    fn request(&self, inner: &Inner, ask_id: &str, context_id: &str) -> proto::AskRequest {
+    fn request(
+        &self,
+        inner: &Inner,
+        ask_id: &str,
+        context_id: &str,
+        branch: &str,
+    ) -> proto::AskRequest {
         let limit = self.limit.map(|limit| {
             let left = limit.saturating_sub(self.started.elapsed());
             u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1)
@@ -274,6 +286,7 @@ impl AskCall {
                 client: client.clone(),
                 host: inner.info.host.clone(),
                 cwd: inner.info.cwd.clone(),
+                branch: branch.to_owned(),
             }),
             dialect: self.dialect.as_str().to_owned(),
             input: Some(proto::ask_request::Input::ArgumentsJson(

@@ -371,10 +371,17 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        // Requests that name their version know no handshake.
+        let stateless = context.meta.protocol_version().is_some();
         // A known method comes here when its params have the wrong shape.
         Err(match request.method.as_str() {
+            "initialize" if stateless => ErrorData::new(
+                rmcp::model::ErrorCode::METHOD_NOT_FOUND,
+                request.method,
+                None,
+            ),
             "initialize" | "tools/call" | "tools/list" => ErrorData::invalid_params(
                 format!("the params of {} cannot be read", request.method),
                 None,
