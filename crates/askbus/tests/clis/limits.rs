@@ -1,9 +1,27 @@
 //! A person who takes longer than a client waits by itself.
 
-use crate::story::Stage;
+use crate::story::{PATIENCE, Stage};
 use anyhow::{Result, ensure};
 use askbus_testkit::clis::{Approval, Limit};
+use askbus_testkit::model::{Next, Seen};
 use std::time::Duration;
+
+/// A call that is handed back has the model go on waiting, and hear the answer.
+pub async fn its_model_goes_on_waiting(name: &str) -> Result<()> {
+    let mut stage = Stage::set(name).await?;
+    let mut run = stage.start(Approval::Tools, Limit::Short)?;
+    let id = stage.asked(&run).await?;
+    let told = |seen: &Seen| !seen.conversation.results.is_empty();
+    let seen = stage.model.until(PATIENCE, told).await?;
+    ensure!(
+        matches!(&seen.next, Next::Call { .. }),
+        "it does not know that it is to go on: {seen:?}"
+    );
+    stage.still_waits(&id).await?;
+    let seen = stage.answered(&id, &mut run).await?;
+    ensure!(seen.conversation.results.len() > 1, "{seen:?}");
+    Ok(())
+}
 
 /// How a call outlives the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -54,6 +54,34 @@ client!(dsh, "dsh", answered after 70 s, by HandBack);
 client!(gemini, "gemini");
 client!(qwen, "qwen");
 
+/// The tests of one client whose server has `await_answer`.
+macro_rules! handed_back {
+    ($($module:ident $name:literal)*) => {
+        mod handed_back {
+            $(mod $module {
+                mod soon {
+                    // contract: E13
+                    #[tokio::test]
+                    async fn its_model_goes_on_waiting() -> anyhow::Result<()> {
+                        crate::limits::its_model_goes_on_waiting($name).await
+                    }
+                }
+            })*
+        }
+    };
+}
+
+handed_back! {
+    claude "claude"
+    codex "codex"
+    opencode "opencode"
+    grok "grok"
+    pi "pi"
+    pi_mcp_adapter "pi-mcp-adapter"
+    dsh "dsh"
+    qwen "qwen"
+}
+
 /// The one client that tells its sub-agents apart.
 mod sub_agents {
     mod codex {

@@ -12,7 +12,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_askbus");
 /// What the model asks.
 const QUESTION: &str = "Which colour is the door to have?";
 /// How long a client may take to start, or to go on: some are slow, and machines are busy.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(2);
 /// How long a question is left alone, for whatever might answer it besides a person.
 const ALONE: Duration = Duration::from_secs(3);
 
