@@ -95,6 +95,17 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// Whether events that are newer than the state it was decided on may lift it: such a refusal
+    /// says something only of the newest state.
+    pub const fn may_be_lifted(&self) -> bool {
+        matches!(
+            self,
+            Rejection::Busy
+                | Rejection::TooManyPending { .. }
+                | Rejection::InvalidAnswer(InvalidAnswer::NothingToPassOn)
+        )
+    }
+
     /// The stable reason code, the same on every transport.
     pub const fn code(&self) -> &'static str {
         match self {

@@ -137,7 +137,30 @@ fn a_late_answer_waits_only_where_it_is_on_its_way() {
         let commit = log.commit(vec![event], at(90_001));
         log.state.apply(&commit);
         assert_eq!(log.state.late().len(), waits, "{goes_on:?}");
+        // The same when its author sends it on.
+        let Some(goes_on) = goes_on else { continue };
+        let mut log = sent_late();
+        let note = log.find(cid(1)).unwrap().late.remove(0);
+        let event = Event::PassedOn {
+            clarify_id: cid(1),
+            goes_on,
+            message: (*note.message.unwrap()).clone(),
+        };
+        let before = log.state.late().len();
+        let commit = log.commit(vec![event], at(90_002));
+        log.state.apply(&commit);
+        assert_eq!(log.state.late().len() - before, waits, "{goes_on:?}");
     }
+}
+
+/// With a late answer that waits for its author to send it on.
+fn sent_late() -> Log {
+    let mut log = pending();
+    let first = fixture::answer(1, chosen("first", "o2"), at(1));
+    log.run(&first, at(1)).unwrap();
+    let late = fixture::answer(1, chosen("late", "o1"), at(2));
+    log.run(&late, at(2)).unwrap();
+    log
 }
 
 fn chosen_answers() -> Vec<askbus_domain::QuestionAnswer> {

@@ -211,11 +211,27 @@ impl Core {
 async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
     let give_up = Instant::now() + PATIENCE;
     let mut conflicts = 0;
+    let mut newest = false;
     loop {
         let (state, last_seq) = core.projection.session(&job.key);
         let now = core.now();
+        let decided = match &job.work {
+            Work::Command(command) => decide(&state, command, now),
+            _ => Ok(Vec::new()),
+        };
+        // What is written is checked against the log by its guard. A refusal is not, nor is that a
+        // question waits already.
+        let unchecked = match &decided {
+            Ok(events) => events.is_empty() && matches!(job.work, Work::Command(Command::Ask(_))),
+            Err(rejection) => rejection.may_be_lifted(),
+        };
+        if unchecked && !newest {
+            newest = true;
+            catch_up(core, &job.key, last_seq).await?;
+            continue;
+        }
         let events = match &job.work {
-            Work::Command(command) => decide(&state, command, now)?,
+            Work::Command(_) => decided?,
             Work::Past(id, command) => {
                 past::decide(core, &job.key, &state, *id, command, now).await?
             }

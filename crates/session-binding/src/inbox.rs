@@ -6,7 +6,7 @@
 use crate::commands::{self, CommandError, Work};
 use crate::past;
 use crate::projection::Key;
-use crate::service::{Core, barrier};
+use crate::service::Core;
 use crate::spans;
 use askbus_domain::{
     Answer, Clarification, ClarifyId, Command, Event, Millis, Rejection, SCHEMA, Session, TenantId,
@@ -173,12 +173,9 @@ async fn decide(
     id: ClarifyId,
     message: InboxMessage,
 ) -> Result<Verdict, CommandError> {
-    // "Not in my projection" is not "not there": first read as far as the author had. Whoever sends a
-    // late answer on was told of it by another replica perhaps, so that is: all there is.
+    // "Not in my projection" is not "not there": first read as far as the author had.
     let applied = core.projection.applied().get();
-    if matches!(message.body, InboxBody::PassOn { .. }) {
-        barrier(core).await?;
-    } else if applied < message.requested_seq {
+    if applied < message.requested_seq {
         let last = core.bus.ledger.last_seq().await?;
         commands::wait_applied(core, message.requested_seq.min(last)).await?;
     }

@@ -4,6 +4,7 @@ use crate::agent::{outcome, question};
 use crate::world::{Setup, World, within};
 use askbus_domain::{ClarifyId, Commit, Event, SessionId, TenantId};
 use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
+use askbus_wire::error::ErrorCode;
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,94 @@ impl Ledger for LateAck {
     fn clock_offset_ms(&self) -> i64 {
         self.inner.clock_offset_ms()
     }
+}
+
+/// A ledger whose tail says nothing while a gate is shut.
+struct SilentTail {
+    inner: Arc<dyn Ledger>,
+    open: watch::Receiver<bool>,
+}
+
+#[async_trait]
+impl Ledger for SilentTail {
+    async fn append_once(
+        &self,
+        commit: &Commit,
+        expected: u64,
+        trace: Option<&str>,
+    ) -> Result<u64, AppendError> {
+        self.inner.append_once(commit, expected, trace).await
+    }
+
+    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
+        let mut tail = self.inner.tail(from).await?;
+        let (to, told) = mpsc::channel(64);
+        let mut open = self.open.clone();
+        tokio::spawn(async move {
+            while let Some(stored) = tail.recv().await {
+                // The gate is gone when the test is over.
+                if open.wait_for(|open| *open).await.is_err() || to.send(stored).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(told)
+    }
+
+    async fn last_seq(&self) -> Result<u64, LedgerError> {
+        self.inner.last_seq().await
+    }
+
+    async fn read_session(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        from: u64,
+    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
+        self.inner.read_session(tenant, session, from).await
+    }
+
+    async fn find_requested(
+        &self,
+        tenant: &TenantId,
+        id: ClarifyId,
+    ) -> Result<Option<Arc<Stored>>, LedgerError> {
+        self.inner.find_requested(tenant, id).await
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        self.inner.clock_offset_ms()
+    }
+}
+
+// contract: E6
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_is_behind_refuses_nothing_for_what_is_over() {
+    let world = World::in_memory();
+    let (gate, open) = watch::channel(true);
+    let behind = world
+        .replica_with(Setup::in_memory(), |bus| Bus {
+            ledger: Arc::new(SilentTail {
+                inner: Arc::clone(&bus.ledger),
+                open,
+            }),
+            ..bus
+        })
+        .await;
+    let other = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    let (agent, elsewhere) = (world.agent(&behind), world.agent(&other));
+    let context = agent.begin("s").await;
+    let asks = |text| agent.ask_request(&context, "studio", question(text));
+    let first = agent.try_ask(asks("one?")).await.unwrap();
+    let refused = agent.try_ask(asks("two?")).await.unwrap_err();
+    assert_eq!(crate::agent::code(&refused), ErrorCode::Busy);
+    gate.send(false).unwrap();
+    let elsewhere = agent.moved(&elsewhere);
+    elsewhere.try_cancel(&first.clarify_id).await.unwrap();
+    let second = agent.try_ask(asks("two?")).await.unwrap();
+    assert_eq!(elsewhere.get(&second.clarify_id).await.status, "pending");
+    behind.stop().await;
+    other.stop().await;
 }
 
 // contract: E11
