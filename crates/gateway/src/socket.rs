@@ -34,6 +34,8 @@ use tokio::time::Instant;
 
 /// A longer frame ends the connection.
 const MAX_FRAME_BYTES: usize = 256 * 1024;
+/// Room for what is read at once. Every read clears it first, and every socket has one.
+const READ_BUFFER: usize = 8 * 1024;
 /// How often the other side is asked whether it is there.
 const PING: Duration = Duration::from_secs(20);
 /// Silence longer than this is an end.
@@ -90,6 +92,7 @@ pub(crate) async fn open(
     // The upgrade runs on a task of the framework's; the token makes shutdown wait for it.
     let token = gateway.tasks.token();
     let upgrade = upgrade
+        .read_buffer_size(READ_BUFFER)
         .max_message_size(MAX_FRAME_BYTES)
         .max_frame_size(MAX_FRAME_BYTES);
     let response = upgrade.on_upgrade(move |socket| async move {

@@ -39,7 +39,9 @@ pub(crate) async fn listen(
     tasks: &TaskTracker,
 ) -> Result<Option<SocketAddr>, StartError> {
     let failed = |address: String| move |error| StartError::Listen { address, error };
-    let router = router(core, shutdown).await;
+    // Who lives in the same process has the types, and need not wait until they are described.
+    let reflects = !matches!(listen, Listen::Memory(_));
+    let router = router(core, shutdown, reflects).await;
     let stop = shutdown.clone();
     match listen {
         Listen::Socket(path) => {
@@ -124,7 +126,7 @@ fn bind_socket(path: &Path) -> std::io::Result<UnixListener> {
     Ok(listener)
 }
 
-async fn router(core: &Arc<Core>, shutdown: &CancellationToken) -> Router {
+async fn router(core: &Arc<Core>, shutdown: &CancellationToken, reflects: bool) -> Router {
     let (reporter, health) = tonic_health::server::health_reporter();
     let turns = TurnServiceServer::new(turn::Turns::new(Arc::clone(core), shutdown.clone()))
         .max_decoding_message_size(MAX_REQUEST);
@@ -140,10 +142,6 @@ async fn router(core: &Arc<Core>, shutdown: &CancellationToken) -> Router {
         .set_serving::<ClarifyServiceServer<clarify::Clarifications>>()
         .await;
     let auth = caller::Authenticate::new(core);
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(askbus_wire::DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1();
     let mut router = Server::builder()
         .max_concurrent_streams(MAX_STREAMS)
         .http2_keepalive_interval(Some(Duration::from_secs(20)))
@@ -156,6 +154,13 @@ async fn router(core: &Arc<Core>, shutdown: &CancellationToken) -> Router {
         .add_service(tonic::service::interceptor::InterceptedService::new(
             clarify, auth,
         ));
+    if !reflects {
+        return router;
+    }
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(askbus_wire::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1();
     match reflection {
         Ok(reflection) => router = router.add_service(reflection),
         Err(error) => tracing::warn!(%error, "reflection is off"),

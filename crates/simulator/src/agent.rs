@@ -136,11 +136,11 @@ fn note(world: &World, question: String, result: Result<Settled, WireError>) {
         Err(error) => match error.code {
             // It was told that nobody was asked.
             ErrorCode::Unavailable | ErrorCode::LogUnavailable => {
-                world.records().unasked.push(question);
+                world.records().unasked.push((question, error.to_string()));
             }
             // The policy lets no more wait: nobody was asked.
             ErrorCode::TooManyPending if limits_pending(world) => {
-                world.records().unasked.push(question);
+                world.records().unasked.push((question, error.to_string()));
             }
             // Its turn is over.
             ErrorCode::ContextExpired | ErrorCode::NoActiveTurn => {}

@@ -314,8 +314,8 @@ pub fn check_unasked(history: &History<'_>) -> Vec<String> {
     let asked: Vec<String> = history.events().filter_map(asked).collect();
     let unasked = history.records.unasked.iter();
     unasked
-        .filter(|text| asked.contains(text))
-        .map(|text| format!("{text} was asked although its agent was told that it was not"))
+        .filter(|(text, _)| asked.contains(text))
+        .map(|(text, told)| format!("{text} was asked although its agent was told: {told}"))
         .collect()
 }
 

@@ -7,6 +7,10 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+/// A run is one thread that takes and gives back all the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A seed that takes longer goes round in circles while time stands still.
 const LONGEST: Duration = Duration::from_mins(5);
 

@@ -7,14 +7,18 @@ use futures::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Message};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 /// How long a gateway may take to open a socket or to answer a request: everything it asks the bus
 /// for may hang, and it has to give up on it.
 const OPENS_WITHIN: Duration = Duration::from_secs(30);
 /// How long one HTTP response may be, in bytes.
 const LONGEST: u64 = 8 * 1024 * 1024;
+
+/// Room for what is read at once; it is cleared for every read.
+const READ_BUFFER: usize = 4 * 1024;
 
 /// One open socket.
 pub(crate) struct Socket(WebSocketStream<DuplexStream>);
@@ -32,7 +36,8 @@ impl Socket {
         let uri = format!("ws://localhost/ws{after}").parse().ok()?;
         let request =
             ClientRequestBuilder::new(uri).with_header("Authorization", format!("Bearer {token}"));
-        let opening = tokio_tungstenite::client_async(request, stream);
+        let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER);
+        let opening = client_async_with_config(request, stream, Some(config));
         let Ok(opened) = tokio::time::timeout(OPENS_WITHIN, opening).await else {
             world.broken("a gateway neither opens a socket nor refuses it");
             return None;

@@ -191,6 +191,9 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
     if crashes {
         line.dead.cancel();
         unplugged.cancel();
+        // Its connections break first: which of the two a server hears would be chance, and not the
+        // seed's.
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
     stop.cancel();
     if tokio::time::timeout(STOPS_WITHIN, running.join())

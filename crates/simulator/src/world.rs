@@ -203,8 +203,8 @@ pub struct Records {
     pub heartbeats_arrive: bool,
     /// Since when nothing is broken on purpose.
     pub calm_since: Option<Timestamp>,
-    /// Questions of which an agent was told that nobody was asked.
-    pub unasked: Vec<String>,
+    /// Questions of which an agent was told that nobody was asked, and in which words.
+    pub unasked: Vec<(String, String)>,
     /// What agents wanted of their questions, by the text of the first.
     pub askings: BTreeMap<String, Asking>,
     /// What hosts wanted of the policy, by the id of the begin.
