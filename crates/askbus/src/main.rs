@@ -2,6 +2,7 @@
 //! result into an exit status.
 
 mod agent_guard;
+mod allocator;
 mod answer;
 mod ask;
 mod bench;
