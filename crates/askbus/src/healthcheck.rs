@@ -2,7 +2,7 @@
 
 use crate::cli::HealthcheckArgs;
 use crate::config::Config;
-use crate::exit::{Failure, UNAVAILABLE};
+use crate::exit::{Failure, UNAVAILABLE, USAGE};
 use crate::identity;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) async fn run(config: &Config, args: &HealthcheckArgs) -> Result<ExitCode, Failure> {
     let checked = match args.service.as_str() {
         "gateway" => tokio::time::timeout(PATIENCE, gateway(config, args)).await,
+        "mcp-adapter" => tokio::time::timeout(PATIENCE, mcp_adapter(args)).await,
         _ => tokio::time::timeout(PATIENCE, session_binding(config, args)).await,
     };
     match checked {
@@ -31,23 +32,36 @@ pub(crate) async fn run(config: &Config, args: &HealthcheckArgs) -> Result<ExitC
 
 async fn gateway(config: &Config, args: &HealthcheckArgs) -> Result<(), Failure> {
     let base = match &args.target {
-        Some(target) if target.contains("://") => target.trim_end_matches('/').to_owned(),
-        Some(target) => format!("http://{target}"),
+        Some(target) => base(target),
         None => identity::gateway_url(config)?,
     };
+    replies_well("the gateway", &format!("{base}/api/clarify/health")).await
+}
+
+async fn mcp_adapter(args: &HealthcheckArgs) -> Result<(), Failure> {
+    let target = args.target.as_deref();
+    let target = target.ok_or_else(|| Failure::new(USAGE, "say where it listens: --target"))?;
+    replies_well("the MCP adapter", &format!("{}/health", base(target))).await
+}
+
+fn base(target: &str) -> String {
+    if target.contains("://") {
+        return target.trim_end_matches('/').to_owned();
+    }
+    format!("http://{target}")
+}
+
+async fn replies_well(who: &str, url: &str) -> Result<(), Failure> {
     let client = reqwest::Client::builder().no_proxy().build();
     let client = client.map_err(|e| Failure::new(UNAVAILABLE, e))?;
-    let sent = client
-        .get(format!("{base}/api/clarify/health"))
-        .send()
-        .await;
+    let sent = client.get(url).send().await;
     let reply = sent.map_err(|e| Failure::new(UNAVAILABLE, e))?;
     if reply.status().is_success() {
         return Ok(());
     }
     Err(Failure::new(
         UNAVAILABLE,
-        format!("the gateway replied {}", reply.status()),
+        format!("{who} replied {}", reply.status()),
     ))
 }
 

@@ -130,19 +130,59 @@ impl Team {
     /// # Errors
     /// When it cannot be started.
     pub fn spawn_gateway(&self, nats: &NatsServer, session_binding: &str) -> Result<Process> {
+        self.spawn_gateway_with(nats, session_binding, &[])
+    }
+
+    /// The same with more arguments.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn_gateway_with(
+        &self,
+        nats: &NatsServer,
+        session_binding: &str,
+        more: &[&str],
+    ) -> Result<Process> {
         let url = nats.url();
-        self.askbus.spawn(&[
-            "gateway",
-            "--listen",
-            "127.0.0.1:0",
-            "--nats",
-            &url,
-            "--signing-dir",
-            path(&self.keys)?,
-            "--session-binding",
-            session_binding,
-            "--json",
-        ])
+        let mut args = vec!["gateway", "--listen", "127.0.0.1:0", "--nats", &url];
+        args.extend(["--signing-dir", path(&self.keys)?]);
+        args.extend(["--session-binding", session_binding, "--json"]);
+        args.extend(more);
+        self.askbus.spawn(&args)
+    }
+
+    /// Starts an adapter that serves MCP over HTTP, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it is not ready within the limit.
+    pub async fn mcp_adapter(
+        &self,
+        session_binding: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<Service> {
+        let listen = "127.0.0.1:0";
+        self.mcp_adapter_at(listen, session_binding, variables)
+            .await
+    }
+
+    /// The same at an address.
+    ///
+    /// # Errors
+    /// When it is not ready within the limit.
+    pub async fn mcp_adapter_at(
+        &self,
+        listen: &str,
+        session_binding: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<Service> {
+        let mut askbus = self.askbus.clone();
+        for (name, value) in variables {
+            askbus = askbus.env(name, *value);
+        }
+        let mut args = vec!["mcp-adapter", "--listen", listen, "--json"];
+        args.extend(["--signing-dir", path(&self.keys)?]);
+        args.extend(["--session-binding", session_binding]);
+        Service::ready(askbus.spawn(&args)?).await
     }
 
     /// Starts a gateway and waits until it is ready.
@@ -179,7 +219,7 @@ impl Service {
         let line = line.with_context(|| format!("stderr: {:#?}", process.stderr.all()))?;
         let line = line.with_context(|| format!("it ended: {:#?}", process.stderr.all()))?;
         let said: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
-        let address = ["url", "address", "panel_url"]
+        let address = ["url", "address", "panel_url", "mcp_url"]
             .iter()
             .find_map(|name| said[*name].as_str());
         let address = address

@@ -76,7 +76,7 @@ pub(crate) struct SessionBindingArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HealthcheckArgs {
     /// Which service
-    #[arg(value_parser = ["gateway", "session-binding"], default_value = "gateway")]
+    #[arg(value_parser = ["gateway", "mcp-adapter", "session-binding"], default_value = "gateway")]
     pub service: String,
     /// Where it listens [default: this machine's]
     #[arg(long, value_name = "TARGET")]

@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, asked, choose, credential, id, one_question, words};
 use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::{AskbusUp, Era, McpHttp, Person, within};
+use askbus_testkit::{AskbusUp, Era, McpHttp, NatsServer, Person, Service, Team, within};
 use serde_json::{Value, json};
 
 const ERAS: [Era; 2] = [Era::Handshake, Era::Stateless];
@@ -220,6 +220,65 @@ async fn only_agents_and_hosts_get_in_and_only_into_their_own_sessions() -> Resu
         .with_header("accept", "application/json, text/event-stream")?
         .with_header("mcp-session-id", session)?;
     assert_eq!(other.post("/mcp", &body).await?.status, 404);
+    Ok(())
+}
+
+// contract: E11 E12 E13
+#[tokio::test]
+async fn another_adapter_goes_on_where_one_was_killed() -> Result<()> {
+    let nats = NatsServer::start().await?;
+    let team = Team::prepare(BINARY).await?;
+    let binding = team.session_binding(&nats).await?;
+    let at = |service: &Service| {
+        let address = service.address.trim_start_matches("http://");
+        address.trim_end_matches("/mcp").to_owned()
+    };
+    let mut adapters = Vec::new();
+    let budget = [("ASKBUS_CALL_BUDGET_MS", "2000")];
+    for _ in 0..2 {
+        adapters.push(team.mcp_adapter(&binding.address, &budget).await?);
+    }
+    let both = format!("{},{}", at(&adapters[0]), at(&adapters[1]));
+    let gateway = team.spawn_gateway_with(&nats, &binding.address, &["--mcp-adapter", &both])?;
+    let gateway = Service::ready(gateway).await?;
+    let person = team.person(&gateway.address, "acme", "p", "ann").await?;
+    let token = team.credential("agent", "acme", "p", "bot").await?;
+    let url = format!("{}/mcp", gateway.address);
+    let client = McpHttp::connect(&url, &token, Era::Stateless, "claude-code").await?;
+    let mut call = client
+        .call(1, "ask_user", one_question("Who goes on?", &[]))
+        .await?;
+    let said = call.result().await?;
+    let wait = json!({"clarify_id": said["structuredContent"]["clarify_id"]});
+    assert_eq!(said["structuredContent"]["status"], "pending", "{said:#}");
+
+    // Whichever of the two it was: only one is left, and then the other one only.
+    for killed in 0..2 {
+        adapters[killed].process.kill9().await?;
+        let pending = within("the other adapter to take over", async {
+            loop {
+                let call = client.call(2, "await_answer", wait.clone()).await;
+                if let Ok(mut call) = call
+                    && let Ok(result) = call.result().await
+                {
+                    return result;
+                }
+            }
+        });
+        let result = pending.await?;
+        assert_eq!(
+            result["structuredContent"]["status"], "pending",
+            "{result:#}"
+        );
+        let address = at(&adapters[killed]);
+        adapters[killed] = team
+            .mcp_adapter_at(&address, &binding.address, &budget)
+            .await?;
+    }
+    let shown = asked(&person, "Who goes on?").await?;
+    person.answer(id(&shown), &words("you")).await?;
+    let result = settled(&client, &wait).await?;
+    assert_eq!(result["structuredContent"]["answers"][0]["text"], "you");
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use askbus_wire::client::Target;
 use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
 use axum::Router;
-use axum::routing::any_service;
+use axum::routing::{any_service, get};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -137,7 +137,8 @@ pub async fn serve_http(
         .into();
     hosts.extend(options.host_names);
     let mut admissions = Vec::new();
-    let mut router = Router::new();
+    // For whoever looks after it; it says nothing that is not known from the connection itself.
+    let mut router = Router::new().route("/health", get(|| async { "ok" }));
     for (path, toolset) in [
         ("/mcp", Toolset::Ask),
         ("/mcp/studio", Toolset::Studio),
