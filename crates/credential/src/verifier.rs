@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Verifies credentials; cheap to clone.
@@ -25,6 +26,8 @@ struct Inner {
     /// Tokens whose signature was found good, by their digest: checking it again for every call
     /// would be a tenth of all work. Life and deny list are checked every time.
     signed: Mutex<HashMap<[u8; 32], Arc<Credential>>>,
+    /// Signatures checked so far.
+    checked: AtomicU64,
 }
 
 /// A longer token is refused unread.
@@ -55,6 +58,7 @@ impl Verifier {
                 denied,
                 fingerprint,
                 signed: Mutex::default(),
+                checked: AtomicU64::new(0),
             }),
         })
     }
@@ -81,6 +85,11 @@ impl Verifier {
         Ok(Credential::clone(&credential))
     }
 
+    /// How many signatures were checked so far; of a good token that comes again, none is.
+    pub fn signatures_checked(&self) -> u64 {
+        self.inner.checked.load(Ordering::Relaxed)
+    }
+
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Credential>>> {
         self.inner
             .signed
@@ -89,6 +98,7 @@ impl Verifier {
     }
 
     fn check_signature(&self, token: &str) -> Result<Credential, CredentialError> {
+        self.inner.checked.fetch_add(1, Ordering::Relaxed);
         let data = jsonwebtoken::decode::<Claims>(token, &self.inner.key, &self.inner.validation)
             .map_err(|e| match e.kind() {
             ErrorKind::ExpiredSignature => CredentialError::Expired,

@@ -48,6 +48,30 @@ fn a_credential_says_who_what_and_for_whom() {
 }
 
 #[test]
+fn the_signature_of_a_good_token_is_checked_once_and_of_a_bad_one_each_time() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let issuer = Issuer::open_or_create(dir.path()).unwrap();
+    let foreign = Issuer::open_or_create(other.path()).unwrap();
+    let verifier = Verifier::open(dir.path()).unwrap();
+    let (token, _) = issuer.issue(&grant(Role::Agent, HOUR)).unwrap();
+    let (second, _) = issuer.issue(&grant(Role::Person, HOUR)).unwrap();
+    let (forged, _) = foreign.issue(&grant(Role::Agent, HOUR)).unwrap();
+    let elsewhere = verifier.clone();
+    for _ in 0..3 {
+        assert!(verifier.verify(&token).is_ok());
+        // Whoever shares the verifier shares what it knows.
+        assert!(elsewhere.verify(&token).is_ok());
+    }
+    assert_eq!(verifier.signatures_checked(), 1);
+    assert!(verifier.verify(&second).is_ok());
+    assert_eq!(verifier.signatures_checked(), 2);
+    for bad in 1..=3 {
+        assert!(verifier.verify(&forged).is_err());
+        assert_eq!(verifier.signatures_checked(), 2 + bad);
+    }
+}
+
+#[test]
 fn forged_foreign_expired_and_mangled_tokens_are_refused() {
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let issuer = Issuer::open_or_create(dir.path()).unwrap();

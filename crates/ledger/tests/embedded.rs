@@ -15,6 +15,7 @@ use askbus_ledger::{AppendError, Bus, LedgerError, append};
 use askbus_wire::messages::InboxReply;
 use conformance::samples::{answer, begun, clarification, draft, held, requested, session, tenant};
 use conformance::{next, reached, run_on, seqs, submit, tail_until, within, write};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 struct Fixture {
@@ -43,6 +44,44 @@ async fn open() -> Fixture {
 }
 
 run_on!(open);
+
+// contract: D4
+#[tokio::test]
+async fn an_old_log_is_read_whole_from_anywhere_and_once_for_all_who_read_it_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let (t, s) = (tenant("acme"), session("s"));
+    let (bus, handle) = embedded::open(dir.path()).unwrap();
+    let mut old = write(&bus, &begun(&t, &s), 0).await.unwrap();
+    for _ in 0..1_299 {
+        old = write(&bus, &held(&t, &s), old).await.unwrap();
+    }
+    drop(bus);
+    handle.close().await;
+    let (bus, handle) = embedded::open(dir.path()).unwrap();
+    // Two read from the beginning, in step.
+    let mut left = bus.ledger.tail(1).await.unwrap();
+    let mut right = bus.ledger.tail(1).await.unwrap();
+    let mut shared = 0;
+    for seq in 1..=old {
+        let (left, right) = (next(&mut left).await, next(&mut right).await);
+        assert_eq!((left.seq, right.seq), (seq, seq));
+        shared += u64::from(Arc::ptr_eq(&left, &right));
+    }
+    // All but the last few, which fill no batch.
+    assert!(shared >= 1_280 && shared < old, "{shared}");
+    // What is written meanwhile follows; one that nobody reads from hinders no other.
+    let stuck = bus.ledger.tail(1).await.unwrap();
+    let mut last = old;
+    for _ in 0..300 {
+        last = write(&bus, &held(&t, &s), last).await.unwrap();
+    }
+    for from in [1, 2, 255, 256, 257, 512, 1_280, 1_281, 1_300, 1_301, 1_599] {
+        let seen = seqs(&tail_until(&bus, from, last).await);
+        assert_eq!(seen, (from..=last).collect::<Vec<_>>(), "from {from}");
+    }
+    drop(stuck);
+    handle.close().await;
+}
 
 // contract: D4
 #[tokio::test]

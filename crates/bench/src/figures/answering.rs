@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use futures::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::json;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -104,19 +105,23 @@ impl LivePerson {
         Ok(begun)
     }
 
-    /// Answers every question that comes, until told of so many verdicts.
+    /// Answers every question that comes, until told what became of so many.
     pub(crate) async fn answer_all(&mut self, questions: usize) -> Result<()> {
-        let mut told = 0;
+        // By their ids: an answer that a busy service judges late has no verdict of its own, and its
+        // author hears the outcome as everybody does.
+        let (mut open, mut told) = (HashSet::new(), 0);
         while told < questions {
             let object = self.next().await?;
+            let id = object.clarify_id.clone().unwrap_or_default();
             match object.event.as_str() {
                 "clarify.requested" => {
-                    let id = object.clarify_id.unwrap_or_default();
-                    self.answer(&id, &object.session_id.unwrap_or_default())
-                        .await?;
+                    let session = object.session_id.unwrap_or_default();
+                    self.answer(&id, &session).await?;
+                    open.insert(id);
                 }
-                "clarify.resolved" if object.verdict.is_some() => {
-                    ensure!(object.resolved == Some(true), "not taken: {object:?}");
+                "clarify.resolved" if open.remove(&id) => {
+                    let taken = object.verdict.is_none() || object.resolved == Some(true);
+                    ensure!(taken, "not taken: {object:?}");
                     told += 1;
                 }
                 _ => {}

@@ -153,3 +153,27 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use askbus_domain::{SessionId, TenantId};
+
+    #[test]
+    fn few_sessions_that_are_over_are_kept_whole_however_young() {
+        let tenant = TenantId::new("t").unwrap();
+        let now = Timestamp::from_unix_millis(1_800_000_000_000);
+        let mut fading = Fading::default();
+        for number in 0..KEPT_WHOLE + 3 {
+            let session = SessionId::new(format!("s{number}")).unwrap();
+            fading.whole.push_back((now, (tenant.clone(), session)));
+        }
+        let gone: Vec<_> = std::iter::from_fn(|| fading.next_whole(now)).collect();
+        let names: Vec<&str> = gone.iter().map(|(_, key)| key.1.as_str()).collect();
+        assert_eq!(names, ["s0", "s1", "s2"]);
+        assert_eq!(fading.whole.len(), KEPT_WHOLE);
+        let later = now.plus(KEEP_QUESTIONS);
+        assert!(fading.next_whole(later).is_some());
+        assert_eq!(fading.next_bare(later), None);
+    }
+}
