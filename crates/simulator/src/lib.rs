@@ -8,6 +8,7 @@
 //! has to keep every promise of [`invariants`].
 
 mod agent;
+mod answering;
 mod endings;
 mod faulty;
 mod hindsight;
