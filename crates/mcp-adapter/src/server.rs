@@ -114,7 +114,8 @@ where
     let lines = Lines::new(reader, writer, gone.clone());
     // The token of every call descends from `gone`, so each of them ends with the client, well
     // before rmcp's own grace of five seconds.
-    let served = match handler.serve_with_ct(lines, gone.child_token()).await {
+    let serving = Box::pin(handler.serve_with_ct(lines, gone.child_token()));
+    let served = match serving.await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(AdapterError::Internal(error.to_string())),

@@ -32,14 +32,13 @@ impl Nginx {
         let server = server
             .replace("PORT", &port.to_string())
             .replace("FOLDER", &place);
-        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .iter()
-            .map(|kind| format!("{kind}_temp_path {place}/{kind};\n"))
-            .collect();
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path {place}/{kind};"))
+            .join("\n");
         let whole = format!(
             "daemon off;\nmaster_process off;\npid {place}/pid;\nerror_log stderr;\n\
              events {{ worker_connections 4096; }}\n\
-             http {{\naccess_log off;\n{temporary}{server}\n}}\n"
+             http {{\naccess_log off;\n{temporary}\n{server}\n}}\n"
         );
         std::fs::write(folder.path().join("nginx.conf"), whole)?;
         let process = run(folder.path())?;
