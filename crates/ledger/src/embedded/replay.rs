@@ -156,7 +156,7 @@ mod tests {
         let messages = Arc::new([]);
         let batch = Batch { messages, bytes };
         let reading = future::ready(Ok(batch)).boxed().shared();
-        reading.clone().now_or_never();
+        drop(reading.clone().now_or_never());
         reading
     }
 
@@ -177,18 +177,18 @@ mod tests {
         let mut read = 0;
         for _ in 0..2 {
             for number in 0..KEPT as u64 {
-                replay.batch(number, || {
+                drop(replay.batch(number, || {
                     read += 1;
                     batch_of(1)
-                });
+                }));
             }
         }
         assert_eq!(read, KEPT);
-        replay.batch(KEPT as u64, || batch_of(1));
+        drop(replay.batch(KEPT as u64, || batch_of(1)));
         assert_eq!(replay.kept().batches.len(), KEPT);
         // Large ones are fewer.
         for number in 0..3 {
-            replay.batch(1_000 + number, || batch_of(KEPT_BYTES / 2));
+            drop(replay.batch(1_000 + number, || batch_of(KEPT_BYTES / 2)));
         }
         assert!(replay.kept().batches.len() <= 2);
         replay.leave();
