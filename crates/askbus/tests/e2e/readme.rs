@@ -4,7 +4,9 @@ mod nats;
 
 use crate::support::{BINARY, asked, choose, id};
 use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::{Askbus, AskbusUp, McpStdio, Person, Process, Program, folder, nats_server};
+use askbus_testkit::{
+    Askbus, AskbusUp, Era, McpHttp, McpStdio, Person, Process, Program, folder, nats_server,
+};
 use serde_json::json;
 use std::sync::Mutex;
 
@@ -101,9 +103,24 @@ async fn the_first_screen() -> Result<()> {
     .await?;
     let done = script.finish().await?;
     ensure!(done.code == 0 && done.stdout == "staging\n", "{done:?}");
+    let token = output(up.askbus(), &lines.take("credential issue")?).await?;
+    let url = up.announcement().mcp_url.as_deref().context("no mcp_url")?;
+    reaches(url, token.trim()).await?;
     // This very run.
     lines.take("./test")?;
     lines.all_were_run()
+}
+
+/// An agent at this address is told that its questions reach people.
+async fn reaches(url: &str, token: &str) -> Result<()> {
+    let client = McpHttp::connect(url, token, Era::Stateless, "reader").await?;
+    let mut call = client.call(1, "list_capabilities", json!({})).await?;
+    let said = call.result().await?;
+    ensure!(
+        said["structuredContent"]["service"]["reachable"] == true,
+        "{said:#}"
+    );
+    Ok(())
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The README's parts about services over NATS, and about NATS itself.
 
-use super::{Lines, output, shell};
+use super::{Lines, output, reaches, shell};
 use crate::support::{BINARY, asked, choose, id};
 use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::{NatsServer, Person, Service, Team, within};
@@ -26,6 +26,8 @@ async fn services_over_nats() -> Result<()> {
         ("7410", free_port()?),
         ("7411", free_port()?),
         ("7412", free_port()?),
+        ("7413", free_port()?),
+        ("7414", free_port()?),
     ];
     let placed = |line: String| {
         let line = line.replace("nats://127.0.0.1:4222", &nats.url());
@@ -75,6 +77,14 @@ async fn services_over_nats() -> Result<()> {
         .await?;
     ensure!(reply.contains("\"label\":\"yes\""), "{reply}");
 
+    let mut over_http = Vec::new();
+    for part in ["mcp-adapter --listen", "--mcp-adapter 127.0.0.1:7413"] {
+        let line = format!("{} --json", placed(lines.take(part)?));
+        over_http.push(Service::ready(shell(home, &line)?).await?);
+    }
+    let gateway = over_http.last().context("no gateway")?;
+    reaches(&format!("{}/mcp", gateway.address), bot.trim()).await?;
+
     let began = within("the first event on the bus", happened.next())
         .await?
         .context("ended")?;
@@ -87,7 +97,11 @@ async fn services_over_nats() -> Result<()> {
         .await?
         .context("ended")?;
     ensure!(answer.subject.ends_with(id(&shown)), "{}", answer.subject);
-    for part in ["healthcheck session-binding", "healthcheck gateway"] {
+    for part in [
+        "healthcheck session-binding",
+        "healthcheck gateway",
+        "healthcheck mcp-adapter",
+    ] {
         let said = output(home, &placed(lines.take(part)?)).await?;
         ensure!(said == "ok\n", "{said}");
     }
