@@ -11,7 +11,7 @@ use askbus_wire::messages::{Heartbeat, PersonPresent};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// For how long somebody counts as present after they were there (D9).
@@ -26,7 +26,7 @@ const MAX_PEOPLE: usize = 100_000;
 /// The people who were heard of.
 pub(crate) struct People {
     there: Mutex<HashMap<TenantId, HashMap<PersonId, Vec<Seen>>>>,
-    heard: watch::Sender<()>,
+    heard: Notify,
 }
 
 /// A person with the rights of one of their credentials.
@@ -66,7 +66,7 @@ impl People {
     pub(crate) fn new() -> Self {
         Self {
             there: Mutex::default(),
-            heard: watch::Sender::new(()),
+            heard: Notify::new(),
         }
     }
 
@@ -97,7 +97,7 @@ impl People {
             }
         }
         drop(there);
-        self.heard.send_replace(());
+        self.heard.notify_waiters();
     }
 
     /// Forgets who does not count any more.
@@ -155,8 +155,11 @@ impl Core {
     /// this is waited for.
     async fn presence_for(&self, place: &Place<'_>, patience: bool) -> Presence {
         let give_up = Instant::now() + PATIENCE;
-        let mut heard = self.presence.heard.subscribe();
         loop {
+            let heard = self.presence.heard.notified();
+            tokio::pin!(heard);
+            // What is heard from here on is not missed.
+            heard.as_mut().enable();
             let now = Instant::now();
             if self.presence.anybody(place, now) {
                 return Presence::Present;
@@ -172,8 +175,7 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled() => return Presence::Unknown,
-                // The sender lives as long as this process.
-                _ = heard.changed() => {}
+                () = heard => {}
                 () = tokio::time::sleep_until(known_at.min(give_up)) => {}
             }
         }
