@@ -3,6 +3,8 @@
 pub mod ask;
 pub mod await_answer;
 pub mod capabilities;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod interaction;
 pub mod studio;
 
@@ -28,6 +30,9 @@ pub enum Toolset {
     Studio,
     /// `clarify`: one question with at most four choices (N1).
     Interaction,
+    /// What the protocol's conformance suite calls; for tests.
+    #[cfg(feature = "conformance")]
+    Conformance,
 }
 
 /// A name that is no toolset.
@@ -42,6 +47,8 @@ impl Toolset {
             Toolset::Ask => "ask",
             Toolset::Studio => "studio",
             Toolset::Interaction => "interaction",
+            #[cfg(feature = "conformance")]
+            Toolset::Conformance => "conformance",
         }
     }
 }

@@ -6,6 +6,8 @@ use super::progress::Progress;
 use super::waiting::{self, End, Leaving, Opened, Wait};
 use super::{Panel, limits, origin};
 use crate::asker::{AskCall, Settled};
+#[cfg(feature = "conformance")]
+use crate::toolset::conformance;
 use crate::toolset::{
     CALL_LIMIT, Gate, Toolset, ask, await_answer, capabilities, interaction, studio,
 };
@@ -78,6 +80,8 @@ impl Handler {
             Toolset::Studio if self.gate.clarify_is_open() => vec![studio::definition()],
             Toolset::Studio => Vec::new(),
             Toolset::Interaction => vec![interaction::definition()],
+            #[cfg(feature = "conformance")]
+            Toolset::Conformance => conformance::definitions(),
         }
     }
 
@@ -321,6 +325,8 @@ impl ServerHandler for Handler {
         let (name, instructions) = match self.toolset {
             Toolset::Ask => ("askbus", Some(ask::INSTRUCTIONS)),
             Toolset::Interaction => ("askbus", Some(interaction::INSTRUCTIONS)),
+            #[cfg(feature = "conformance")]
+            Toolset::Conformance => ("askbus", None),
             Toolset::Studio => {
                 let open = self.gate.clarify_is_open();
                 (studio::SERVER_NAME, open.then_some(studio::INSTRUCTIONS))
@@ -351,6 +357,10 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        #[cfg(feature = "conformance")]
+        if self.toolset == Toolset::Conformance {
+            return conformance::call(request, context).await;
+        }
         let Some(called) = self.called(&request.name) else {
             let problem = format!("there is no tool {:?} here", request.name);
             return Err(ErrorData::invalid_params(problem, None));

@@ -143,6 +143,8 @@ pub async fn serve_http(
         ("/mcp", Toolset::Ask),
         ("/mcp/studio", Toolset::Studio),
         ("/mcp/interaction", Toolset::Interaction),
+        #[cfg(feature = "conformance")]
+        ("/mcp/conformance", Toolset::Conformance),
     ] {
         let handler = Handler {
             callers: Arc::clone(&callers),
