@@ -293,6 +293,6 @@ fn set(object: &mut Value, field: &str, value: Option<impl Into<Value>>) {
 }
 
 /// Where Node is.
-fn node() -> PathBuf {
+pub(crate) fn node() -> PathBuf {
     workspace().join("target/tools/node/bin")
 }

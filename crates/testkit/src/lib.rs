@@ -14,6 +14,8 @@ mod browser;
 #[cfg(feature = "clis")]
 pub mod clis;
 mod cluster;
+#[cfg(feature = "clis")]
+pub mod conformance;
 mod connect_proxy;
 mod mcp_http;
 mod mcp_python;

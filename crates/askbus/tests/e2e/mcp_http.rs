@@ -298,5 +298,11 @@ async fn other_toolsets_have_addresses_of_their_own() -> Result<()> {
         let names: Value = names.iter().map(|tool| tool["name"].clone()).collect();
         assert_eq!(names, tools);
     }
+    // What the conformance suite calls is in no program but its own.
+    let url = format!("{}/conformance", stage.url);
+    let client = McpHttp::connect(&url, &stage.token, Era::Stateless, "tester").await?;
+    let refused = client.request(1, "tools/list", json!({})).await.err();
+    let refused = refused.context("there are tools")?.to_string();
+    ensure!(refused.starts_with("404"), "{refused}");
     Ok(())
 }
