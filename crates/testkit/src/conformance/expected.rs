@@ -72,17 +72,19 @@ impl Expected {
     /// A line for every scenario of all revisions, as Markdown.
     pub fn table(all: &BTreeMap<String, Self>) -> String {
         let revisions: Vec<&str> = all.keys().map(String::as_str).collect();
-        let mut table = format!("| scenario | {} |\n", revisions.join(" | "));
-        table += &format!("|---|{}\n", "---|".repeat(revisions.len()));
+        let mut lines = vec![
+            format!("| scenario | {} |", revisions.join(" | ")),
+            format!("|---|{}", "---|".repeat(revisions.len())),
+        ];
         let names = all.values().flat_map(|expected| {
             let reasons = expected.reasons.keys().map(|key| scenario_of(key));
             expected.pass.iter().map(String::as_str).chain(reasons)
         });
         for name in names.collect::<BTreeSet<_>>() {
             let cells: Vec<String> = all.values().map(|expected| expected.cell(name)).collect();
-            table += &format!("| `{name}` | {} |\n", cells.join(" | "));
+            lines.push(format!("| `{name}` | {} |", cells.join(" | ")));
         }
-        table
+        lines.join("\n") + "\n"
     }
 
     fn cell(&self, name: &str) -> String {
@@ -116,6 +118,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// Its name, and its checks with how they stand.
+    type Scenario = (&'static str, &'static [(&'static str, &'static str)]);
+
     fn expected() -> Expected {
         let expected = json!({
             "pass": ["a"],
@@ -124,7 +129,7 @@ mod tests {
         serde_json::from_value(expected).unwrap()
     }
 
-    fn found(scenarios: &[(&str, &[(&str, &str)])]) -> Found {
+    fn found(scenarios: &[Scenario]) -> Found {
         let check = |(id, status): &(&str, &str)| Check {
             id: (*id).to_owned(),
             status: (*status).to_owned(),
@@ -136,9 +141,9 @@ mod tests {
         scenarios.collect()
     }
 
-    const A: (&str, &[(&str, &str)]) = ("a", &[("one", "SUCCESS"), ("two", "SKIPPED")]);
-    const B: (&str, &[(&str, &str)]) = ("b", &[("one", "FAILURE"), (EVERY_MESSAGE, "SUCCESS")]);
-    const C: (&str, &[(&str, &str)]) = ("c", &[("one", "SUCCESS"), ("two", "WARNING")]);
+    const A: Scenario = ("a", &[("one", "SUCCESS"), ("two", "SKIPPED")]);
+    const B: Scenario = ("b", &[("one", "FAILURE"), (EVERY_MESSAGE, "SUCCESS")]);
+    const C: Scenario = ("c", &[("one", "SUCCESS"), ("two", "WARNING")]);
 
     #[test]
     fn what_is_expected_is_no_problem() {
@@ -150,7 +155,7 @@ mod tests {
 
     #[test]
     fn whatever_else_happens_is_one() {
-        let cases: [(&[(&str, &[(&str, &str)])], &str); 8] = [
+        let cases: [(&[Scenario], &str); 8] = [
             (&[B, C], "a is expected, but was not run"),
             (&[A, C], "b is expected, but was not run"),
             (&[A, B], "c is expected, but was not run"),
