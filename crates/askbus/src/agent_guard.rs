@@ -28,9 +28,8 @@ pub(crate) fn session() -> Option<String> {
     let names = MARKERS
         .iter()
         .filter(|name| name.ends_with("_SESSION_ID") || name.ends_with("_THREAD_ID"));
-    // A thread is the narrower one.
-    let narrow_first = names.rev();
-    let values = narrow_first.filter_map(|name| std::env::var(name).ok());
+    // A thread is the narrower one, and comes after the session in the list.
+    let values = names.rev().filter_map(|name| std::env::var(name).ok());
     let mut values = values.map(|value| value.trim().to_owned());
     values.find(|value| askbus_domain::SessionId::new(value.as_str()).is_ok())
 }

@@ -32,7 +32,7 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
     };
     let panel = config.clone();
     let mut asker = asker_options(config, Role::Agent, PATIENCE)?;
-    asker.session = asker.session.or_else(|| conversation(toolset));
+    asker.session = asker.session.or_else(|| conversation());
     Ok(AdapterOptions {
         asker,
         toolset,
@@ -42,14 +42,12 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
     })
 }
 
-/// The session of a client that names its conversation to what it starts. Each toolset has turns of its
-/// own, so they are sessions of their own.
-fn conversation(toolset: Toolset) -> Option<String> {
-    let session = agent_guard::session()?;
-    Some(match toolset {
-        Toolset::Ask => session,
-        other => format!("{session}-{}", other.as_str()),
-    })
+/// The session of a client that names its conversation to what it starts. Two servers of one conversation
+/// have a turn each, and a session has one turn: so the name is followed by a part of this process's own.
+fn conversation() -> Option<String> {
+    let own = uuid::Uuid::new_v4().simple().to_string();
+    let own = own.get(..4)?;
+    agent_guard::session().map(|session| format!("{session}~{own}"))
 }
 
 /// How long the client waits for a call, where whoever configured it says so.

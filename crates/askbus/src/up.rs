@@ -9,7 +9,7 @@ use askbus_credential::Verifier;
 use askbus_domain::{Millis, PersonId, ProfileId, TenantId};
 use askbus_gateway::{GatewayError, SignIn};
 use askbus_ledger::{Bus, LedgerError};
-use askbus_mcp_adapter::Serving;
+use askbus_mcp_adapter::{Figures, Serving};
 use askbus_session_binding::Listen;
 use askbus_wire::client::Target;
 use askbus_wire::memory::MemoryAddress;
@@ -17,6 +17,7 @@ use askbus_wire::tenants::Tenants;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -145,16 +146,17 @@ async fn gateway(
     shutdown: &CancellationToken,
 ) -> Result<(askbus_gateway::Handle, Serving), Failure> {
     let mcp = MemoryAddress::new();
-    let serving = mcp_http::start(
+    let how = mcp_http::Start {
         config,
-        askbus_mcp_adapter::Listen::Memory(mcp.clone()),
-        Target::Socket(home.socket()),
-        verifier.clone(),
-        Tenants::default(),
-        lease(config),
-        shutdown,
-    )
-    .await?;
+        listen: askbus_mcp_adapter::Listen::Memory(mcp.clone()),
+        target: Target::Socket(home.socket()),
+        verifier: verifier.clone(),
+        tenants: Tenants::default(),
+        lease: lease(config),
+        shows_panel: true,
+        figures: Arc::new(Figures::new(None)),
+    };
+    let serving = mcp_http::start(how, shutdown).await?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let told = config
         .listen

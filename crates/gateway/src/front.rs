@@ -41,7 +41,10 @@ pub(crate) async fn admit(
                 return passthrough::forward(gateway, &shown, &trace, request).await;
             }
             if mcp::is_mcp(&path) {
-                return mcp::forward(gateway, &shown, request).await;
+                let mut response = mcp::forward(gateway, &shown, request).await;
+                harden(response.headers_mut(), true);
+                gateway.figures.count_reply(response.status());
+                return response;
             }
             let extensions = request.extensions_mut();
             extensions.insert(shown);

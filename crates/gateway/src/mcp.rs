@@ -46,7 +46,8 @@ pub(crate) async fn forward(gateway: &Gateway, shown: &Shown, request: Request<B
         Ok(response) => response.map(Body::new),
         Err(error) => {
             tracing::warn!(%error, "the MCP adapter cannot be reached");
-            let text = "the MCP adapter cannot be reached; nothing was asked; try again";
+            let text =
+                "the MCP adapter cannot be reached; try again, or wait by the id if you have one";
             Refusal::new(ErrorCode::Unavailable, text).into_response()
         }
     }

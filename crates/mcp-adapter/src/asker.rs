@@ -21,6 +21,7 @@ mod waiting;
 pub use asked::{Asked, Settled};
 pub use connection::Token;
 pub use on_bus::BusOptions;
+pub use parked::Unclaimed;
 pub use resolutions::Outcomes;
 pub use waiting::{Joined, Waiting};
 
@@ -220,6 +221,11 @@ impl Asker {
     }
 
     fn with_ids(options: AskerOptions, ids: Ids) -> Self {
+        // Under one name there is one turn, wherever it is begun.
+        let first_begin = options
+            .asker_id
+            .as_ref()
+            .map(|name| format!("{name}-first"));
         let asker_id = options
             .asker_id
             .unwrap_or_else(|| format!("mcp-{}", ids.new_id()));
@@ -229,7 +235,7 @@ impl Asker {
                 options.session,
                 asker_id.clone(),
                 profile.clone(),
-                ids.new_id(),
+                first_begin.unwrap_or_else(|| ids.new_id()),
             ),
             ids,
             asker_id,
@@ -293,14 +299,28 @@ impl Asker {
     /// waits is not withdrawn, and goes with the lease.
     pub async fn hush(&self) {
         let inner = &self.inner;
-        let listening = lock(&inner.listening).take();
+        let listening = {
+            let mut listening = lock(&inner.listening);
+            // Before anybody can begin to listen anew.
+            inner.table.deaf();
+            inner.link.send_replace(Link::Connecting);
+            listening.take()
+        };
         if let Some(task) = listening {
             task.abort();
             // Aborted: there is nothing to learn from it.
             let _ = task.await;
-            inner.table.deaf();
-            inner.link.send_replace(Link::Connecting);
         }
+    }
+
+    /// Listens again, for who came while this process was being hushed.
+    pub fn wake(&self) {
+        place::listen(&self.inner);
+    }
+
+    /// Goes on with another token of the same caller.
+    pub fn renew(&self, token: Token) {
+        self.inner.connection.renew(token);
     }
 
     /// Withdraws what is open and ends the own turn. Takes at most 700 ms; what the service did not

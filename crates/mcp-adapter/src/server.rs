@@ -100,6 +100,7 @@ where
         profile: options.asker.profile.clone(),
         info: options.asker.info.clone(),
         patience: options.asker.patience,
+        figures: None,
     };
     let asker = Arc::new(Asker::new(options.asker));
     let callers = Callers::one(Arc::clone(&asker), template);

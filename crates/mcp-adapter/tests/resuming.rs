@@ -29,6 +29,8 @@ async fn handed_back(client: &mut Client, id: u64) -> String {
         text.contains("await_answer") && text.contains(&clarify_id),
         "{text}"
     );
+    // Some clients give their model the object alone.
+    assert_eq!(said["message"], text);
     clarify_id
 }
 

@@ -188,6 +188,7 @@ async fn a_settled_call_carries_text_and_structure() {
             "answers": [{"question_id": "q1", "options": [{"id": "o2", "label": "b"}], "text": "with care", "note": null}],
             "partial": [], "unanswered": [], "dismissed_questions": [], "assumptions": [],
             "text": null, "deferred_text": null, "late": [], "timeout": null,
+            "message": text(&result),
         })
     );
     assert_eq!(result["isError"], false);

@@ -27,7 +27,7 @@ use tonic::transport::server::{Router, TcpIncoming};
 /// The largest request, in bytes; the questions of one call fit several times over.
 const MAX_REQUEST: usize = 512 * 1024;
 /// Streams of one connection at the same time.
-const MAX_STREAMS: u32 = 1_000;
+const MAX_STREAMS: u32 = 16_000;
 /// How long open calls may go on after shutdown was asked for.
 const DRAIN: Duration = Duration::from_secs(3);
 

@@ -136,19 +136,22 @@ impl McpHttp {
     }
 
     fn params(&self, mut params: Value, progress: Option<u64>) -> Value {
-        let mut meta = json!({});
+        let mut meta = match params["_meta"].take() {
+            Value::Object(meta) => Value::Object(meta),
+            _ => json!({}),
+        };
         if self.era == Era::Stateless {
-            meta = json!({
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"},
-            });
+            meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            meta["io.modelcontextprotocol/clientInfo"] = json!({"name": self.name, "version": "1"});
         }
         if let Some(token) = progress {
             meta["progressToken"] = token.into();
         }
         if meta != json!({}) {
             params["_meta"] = meta;
+        } else if let Some(params) = params.as_object_mut() {
+            params.remove("_meta");
         }
         params
     }
@@ -186,6 +189,21 @@ impl McpHttp {
     /// As for [`Self::request`].
     pub async fn call(&self, id: u64, tool: &str, arguments: Value) -> Result<HttpCall> {
         let params = json!({"name": tool, "arguments": arguments});
+        self.begin(id, "tools/call", params, None).await
+    }
+
+    /// Calls a tool with more in `_meta`.
+    ///
+    /// # Errors
+    /// As for [`Self::request`].
+    pub async fn call_with_meta(
+        &self,
+        id: u64,
+        tool: &str,
+        arguments: Value,
+        meta: Value,
+    ) -> Result<HttpCall> {
+        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
         self.begin(id, "tools/call", params, None).await
     }
 

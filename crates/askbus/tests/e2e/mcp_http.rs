@@ -164,6 +164,65 @@ async fn a_lost_connection_keeps_the_question_for_the_lease() -> Result<()> {
     Ok(())
 }
 
+/// Nor is the question withdrawn when the connection goes before the reply has begun.
+// contract: E11
+#[tokio::test]
+async fn a_connection_lost_at_once_keeps_the_question_too() -> Result<()> {
+    let stage = stage().await?;
+    let client = stage.client(Era::Stateless).await?;
+    let shown = tokio::select! {
+        shown = asked(&stage.person, "At once?") => shown?,
+        // In this era the head of a silent call comes after two seconds.
+        _ = client.call(1, "ask_user", one_question("At once?", &[])) => {
+            anyhow::bail!("the reply began before the question came")
+        }
+    };
+    let mut socket = stage.person.socket().await?;
+    let gone = |m: &Value| m["clarify_id"] == shown["clarify_id"] && m["disconnected"] == true;
+    let told = socket.find(gone).await?;
+    ensure!(told["kept_until"].is_i64(), "{told}");
+    stage.person.answer(id(&shown), &words("kept")).await?;
+    let wait = json!({"clarify_id": shown["clarify_id"]});
+    let result = settled(&client, &wait).await?;
+    assert_eq!(result["structuredContent"]["answers"][0]["text"], "kept");
+    Ok(())
+}
+
+/// Two credentials of one name are two callers, and a renewed one is the same caller.
+// contract: E5
+#[tokio::test]
+async fn a_conversation_belongs_to_what_its_credential_may() -> Result<()> {
+    let stage = stage().await?;
+    let first = credential(&stage.up, "agent", "default", "same").await?;
+    let renewed = credential(&stage.up, "agent", "default", "same").await?;
+    let other = credential(&stage.up, "agent", "other", "same").await?;
+    let codex = |thread: &str| json!({"x-codex-turn-metadata": {"session_id": thread, "thread_id": thread, "turn_id": "t"}});
+    let mut calls = Vec::new();
+    for (nth, token) in [&first, &renewed].into_iter().enumerate() {
+        let client = McpHttp::connect(&stage.url, token, Era::Stateless, "claude-code").await?;
+        let question = format!("Of one conversation, {nth}?");
+        let call = client.call_with_meta(1, "ask_user", one_question(&question, &[]), codex("one"));
+        calls.push(call.await?);
+        let shown = asked(&stage.person, &question).await?;
+        assert_eq!(
+            (&shown["session_id"], &shown["profile"]),
+            (&json!("one"), &json!("default"))
+        );
+    }
+    let waiting = stage.person.pending().await?;
+    assert_eq!(waiting.len(), 2, "the first one was given up: {waiting:#?}");
+    // Another profile's session of that name is none.
+    let client = McpHttp::connect(&stage.url, &other, Era::Stateless, "claude-code").await?;
+    let call = client.call_with_meta(1, "ask_user", one_question("Whose?", &[]), codex("one"));
+    let result = call.await?.result().await?;
+    assert_eq!(result["isError"], true, "{result:#}");
+    assert_eq!(
+        result["structuredContent"]["reason"], "CONTEXT_EXPIRED",
+        "{result:#}"
+    );
+    Ok(())
+}
+
 // contract: E11
 #[tokio::test]
 async fn a_cancelled_call_of_a_session_withdraws_its_question() -> Result<()> {
@@ -279,6 +338,43 @@ async fn another_adapter_goes_on_where_one_was_killed() -> Result<()> {
     person.answer(id(&shown), &words("you")).await?;
     let result = settled(&client, &wait).await?;
     assert_eq!(result["structuredContent"]["answers"][0]["text"], "you");
+    Ok(())
+}
+
+/// While both live, the one that lost the call does not withdraw what the other one waits for.
+// contract: E11 E12
+#[tokio::test]
+async fn what_one_adapter_lost_another_one_keeps() -> Result<()> {
+    let nats = NatsServer::start().await?;
+    let team = Team::prepare(BINARY).await?;
+    let args = ["--lease-ms", "2000"];
+    let binding = Service::ready(team.spawn_session_binding(&nats, &args)?).await?;
+    let lease = [("ASKBUS_LEASE_MS", "2000")];
+    let first = team.mcp_adapter(&binding.address, &lease).await?;
+    let second = team.mcp_adapter(&binding.address, &lease).await?;
+    let gateway = team.gateway(&nats, &binding.address).await?;
+    let person = team.person(&gateway.address, "acme", "p", "ann").await?;
+    let token = team.credential("agent", "acme", "p", "bot").await?;
+    let at_first = McpHttp::connect(&first.address, &token, Era::Stateless, "claude-code").await?;
+    let at_second =
+        McpHttp::connect(&second.address, &token, Era::Stateless, "claude-code").await?;
+    let lost = at_first
+        .call(1, "ask_user", one_question("Kept?", &[]))
+        .await?;
+    let shown = asked(&person, "Kept?").await?;
+    drop(lost);
+    let wait = json!({"clarify_id": shown["clarify_id"]});
+    let mut call = at_second
+        .call_with_progress(2, "await_answer", wait)
+        .await?;
+    // Well beyond the time that the first one keeps it for. Nothing happens meanwhile: that is the point.
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    person.answer(id(&shown), &words("yes")).await?;
+    let result = call.result().await?;
+    assert_eq!(
+        result["structuredContent"]["answers"][0]["text"], "yes",
+        "{result:#}"
+    );
     Ok(())
 }
 

@@ -89,6 +89,7 @@ impl Asked {
         self.place = None;
         match fate {
             Ok(Fate::Settled(clarification)) => read(&clarification).ok_or_else(unreadable),
+            Ok(Fate::Refused(error)) => Err(error),
             Ok(Fate::Unknown) => Err(WireError::new(
                 ErrorCode::UnknownClarification,
                 "The service no longer knows this question, so nothing has been decided. If the \

@@ -1,8 +1,9 @@
 //! The one stream of a process on which the service tells what becomes of its questions. While it
 //! stands, the process counts as alive.
 
+use super::connection::Token;
 use super::resolutions::{Link, Resolutions};
-use super::{Backoff, Inner};
+use super::{Backoff, Inner, place};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto::{self, attach_event::Event};
 use async_trait::async_trait;
@@ -25,9 +26,21 @@ pub(super) struct Attached;
 impl Resolutions for Attached {
     async fn keep(&self, inner: &Inner) {
         let mut backoff = Backoff::default();
+        let mut refused = 0;
         loop {
             let end = attach(inner, &mut backoff).await;
             inner.table.deaf();
+            refused = match &end {
+                End::Lost(error) if !place::may_pass(error.code) => refused + 1,
+                _ => 0,
+            };
+            // A token that stands in a file may be replaced there; one that came with a call will not.
+            if refused > 1
+                && let End::Lost(error) = &end
+                && matches!(inner.connection.token(), Token::Value(_))
+            {
+                inner.table.refused(error);
+            }
             match end {
                 End::Closing => return,
                 End::Gap => {}

@@ -1,20 +1,34 @@
 //! The git branch that a directory is on, read from its files: no program is run.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::fs;
+use tokio::time::timeout;
 
 /// Where a repository says what is checked out.
 const HEAD: &str = "HEAD";
 /// A commit is named by so many of its digits.
 const SHORT: usize = 12;
 
+/// The files are a line each.
+const MAX_BYTES: u64 = 4_096;
+/// A question does not wait for a slow disk.
+const LIMIT: Duration = Duration::from_millis(200);
+
 /// The branch of the repository that holds `directory`, or the commit where none is checked out; none
-/// outside of a repository.
+/// outside of a repository, and none that takes long to find.
 pub(super) async fn of(directory: &str) -> Option<String> {
+    if directory.is_empty() {
+        return None;
+    }
+    timeout(LIMIT, find(directory)).await.ok()?
+}
+
+async fn find(directory: &str) -> Option<String> {
     let mut above = Some(Path::new(directory)).filter(|d| d.is_absolute());
     while let Some(place) = above {
         if let Some(git) = git_folder(place).await {
-            let head = fs::read_to_string(git.join(HEAD)).await.ok()?;
+            let head = line(&git.join(HEAD)).await?;
             return named(head.trim());
         }
         above = place.parent();
@@ -29,9 +43,18 @@ async fn git_folder(place: &Path) -> Option<PathBuf> {
     if kind.is_dir() {
         return Some(git);
     }
-    let text = fs::read_to_string(&git).await.ok()?;
+    let text = line(&git).await?;
     let named = text.strip_prefix("gitdir:")?.trim();
     Some(place.join(named))
+}
+
+/// A short file; nothing that is not one is opened.
+async fn line(file: &Path) -> Option<String> {
+    let about = fs::metadata(file).await.ok()?;
+    if !about.is_file() || about.len() > MAX_BYTES {
+        return None;
+    }
+    fs::read_to_string(file).await.ok()
 }
 
 fn named(head: &str) -> Option<String> {

@@ -76,7 +76,7 @@ impl Token {
 /// The way to the service.
 pub(super) struct Connection {
     target: Target,
-    token: Token,
+    token: Mutex<Token>,
     /// Shared with others.
     channel: Option<Channel>,
     current: Mutex<Option<Client>>,
@@ -86,14 +86,20 @@ impl Connection {
     pub(super) fn new(target: Target, token: Token, channel: Option<Channel>) -> Self {
         Self {
             target,
-            token,
+            token: Mutex::new(token),
             channel,
             current: Mutex::default(),
         }
     }
 
-    pub(super) fn token(&self) -> &Token {
-        &self.token
+    pub(super) fn token(&self) -> Token {
+        lock(&self.token).clone()
+    }
+
+    /// Speaks with this token from now on.
+    pub(super) fn renew(&self, token: Token) {
+        *lock(&self.token) = token;
+        *lock(&self.current) = None;
     }
 
     pub(super) fn target(&self) -> &Target {
@@ -106,7 +112,7 @@ impl Connection {
         if let Some(client) = current {
             return Ok(client);
         }
-        let token = self.token.read().await?;
+        let token = self.token().read().await?;
         let client = match &self.channel {
             Some(channel) => Client::over(channel.clone(), Bearer::new(&token)?),
             None => Client::new(&self.target, &token)?,

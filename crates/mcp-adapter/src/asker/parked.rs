@@ -14,16 +14,35 @@ struct Kept {
     until: Instant,
 }
 
+/// What becomes of a parked question for which nobody came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unclaimed {
+    /// It is withdrawn: its client is known to be there, and did not want it.
+    Withdraw,
+    /// It is left to the lease: somebody may wait for it elsewhere, under this process's name.
+    LetGo,
+}
+
 /// The parked questions of one asking process.
 #[derive(Clone, Default)]
 pub(super) struct Parked(Arc<Mutex<HashMap<String, Kept>>>);
 
 impl Parked {
-    /// Keeps a question for `time`; then it is withdrawn.
-    pub(super) fn park(&self, waiting: Waiting, time: Duration) {
+    /// Keeps a question for `time`, or for as long as it was to be kept already.
+    pub(super) fn park(&self, mut waiting: Waiting, time: Duration, unclaimed: Unclaimed) {
         let id = waiting.clarify_id().to_owned();
         let until = Instant::now() + time;
-        lock(&self.0).insert(id.clone(), Kept { waiting, until });
+        {
+            let mut parked = lock(&self.0);
+            let before = parked.remove(&id);
+            let until = before
+                .as_ref()
+                .map_or(until, |before| before.until.max(until));
+            if let Some(before) = before {
+                waiting.take_over(before.waiting);
+            }
+            parked.insert(id.clone(), Kept { waiting, until });
+        }
         let parked = Arc::downgrade(&self.0);
         // Ends with its time at the latest, and keeps nothing alive.
         tokio::spawn(async move {
@@ -36,7 +55,10 @@ impl Parked {
                 let over = parked.get(&id).is_some_and(|kept| kept.until <= until);
                 over.then(|| parked.remove(&id)).flatten()
             };
-            drop(over);
+            match (over, unclaimed) {
+                (Some(kept), Unclaimed::LetGo) => kept.waiting.let_go(),
+                (over, _) => drop(over),
+            }
         });
     }
 
@@ -76,10 +98,10 @@ fn canonical(call: &AskCall) -> Option<AskInput> {
 }
 
 impl super::Asker {
-    /// Keeps a question whose call is over without a result, for `time`; then it is withdrawn.
-    pub fn park(&self, mut waiting: Waiting, time: Duration) {
+    /// Keeps a question whose call is over without a result, for `time`.
+    pub fn park(&self, mut waiting: Waiting, time: Duration, unclaimed: Unclaimed) {
         waiting.handed_back();
-        self.parked.park(waiting, time);
+        self.parked.park(waiting, time, unclaimed);
     }
 
     /// A parked question by its id: for a call that waits for it now.

@@ -341,7 +341,7 @@ async fn ready(inner: &Arc<Inner>, patience: Patience, notices: &Notices) -> Res
     }
 }
 
-fn listen(inner: &Arc<Inner>) {
+pub(super) fn listen(inner: &Arc<Inner>) {
     let mut listening = lock(&inner.listening);
     if listening.is_none() && !inner.closing.is_cancelled() {
         let inner = Arc::clone(inner);

@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub enum Outcomes {
     /// On a stream that it keeps open to the service.
     Attached,
+    /// The same, where several processes are counted together.
+    Counted(Arc<Figures>),
     /// On the bus, as a service of its own.
     OnBus(Box<BusOptions>),
 }
@@ -21,13 +23,14 @@ impl Outcomes {
     pub(super) fn figures(&self) -> Arc<Figures> {
         match self {
             Outcomes::Attached => Arc::new(Figures::new(None)),
+            Outcomes::Counted(figures) => Arc::clone(figures),
             Outcomes::OnBus(options) => Arc::clone(&options.figures),
         }
     }
 
     pub(super) fn open(self) -> Box<dyn Resolutions> {
         match self {
-            Outcomes::Attached => Box::new(Attached),
+            Outcomes::Attached | Outcomes::Counted(_) => Box::new(Attached),
             Outcomes::OnBus(options) => Box::new(OnBus::new(*options)),
         }
     }

@@ -5,6 +5,7 @@
 //! may fall into it; it counts as uncovered, and is asked for.
 
 use super::{Notice, Notices, lock};
+use askbus_wire::error::WireError;
 use askbus_wire::proto;
 use askbus_wire::trace::Trace;
 use std::collections::{BTreeMap, HashMap};
@@ -18,6 +19,8 @@ pub(super) enum Fate {
     Settled(Arc<proto::Clarification>),
     /// The service does not know it.
     Unknown,
+    /// Its end will never be heard here.
+    Refused(WireError),
 }
 
 /// One call that waits; identical questions have several.
@@ -290,6 +293,14 @@ impl Table {
                 state.early.insert(id, clarification);
             }
             None => {}
+        }
+    }
+
+    /// Ends every wait: the service listens to this process no more.
+    pub(super) fn refused(&self, error: &WireError) {
+        let open = std::mem::take(&mut lock(&self.state).open);
+        for open in open.into_values() {
+            open.settle(&Fate::Refused(error.clone()));
         }
     }
 

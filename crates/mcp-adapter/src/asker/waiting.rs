@@ -144,7 +144,7 @@ impl Waiting {
 
     /// Goes on in the place of `parked`, which waits for the same question.
     pub fn take_over(&mut self, mut parked: Waiting) {
-        self.call = parked.call.take();
+        self.call = self.call.take().or_else(|| parked.call.take());
         parked.let_go();
     }
 

@@ -1,23 +1,29 @@
 //! Which asking process a call belongs to. Over standard input there is one; over HTTP there is one for
 //! each conversation a client tells of, and one for each call that tells of none.
 
-use crate::asker::{Asker, AskerInfo, AskerOptions, Outcomes, Token, Waiting};
+use crate::asker::{Asker, AskerInfo, AskerOptions, Outcomes, Token, Unclaimed, Waiting};
+use crate::metrics::Figures;
 use askbus_domain::TenantId;
 use askbus_wire::client::Target;
+use askbus_wire::error::{ErrorCode, WireError};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
 
 /// How long a question is kept for a client that was told to come back for it.
 pub(super) const RESUME_LEASE: Duration = Duration::from_mins(10);
-/// How long a conversation may be silent before its turn is ended.
-const IDLE: Duration = Duration::from_mins(15);
+/// How long a conversation may be silent before its process counts as gone: whatever it parked has
+/// been kept for its time by then.
+const IDLE: Duration = Duration::from_secs(10 * 60 + 5);
+/// Calls of one caller that may be open at a time.
+const MAX_OPEN: usize = 2_000;
 
 /// What all asking processes of a server have in common.
 pub(super) struct Template {
@@ -28,17 +34,26 @@ pub(super) struct Template {
     pub(super) profile: Option<String>,
     pub(super) info: AskerInfo,
     pub(super) patience: Duration,
+    /// Where they are counted together; none: each by itself.
+    pub(super) figures: Option<Arc<Figures>>,
 }
 
 /// Whose credential a call came with.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Bearer {
     /// Its tenant.
     pub(crate) tenant: TenantId,
-    /// Whom it names.
-    pub(crate) subject: String,
+    /// Who it is and what it may: everything by which two callers differ.
+    pub(crate) holder: String,
     /// The token itself.
     pub(crate) token: String,
+}
+
+impl Bearer {
+    /// Whose calls belong together.
+    pub(crate) fn owner(&self) -> String {
+        format!("{}\n{}", self.tenant, self.holder)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,12 +64,15 @@ struct Key {
 
 struct Entry {
     asker: Arc<Asker>,
+    /// The token it speaks with.
+    token: String,
     /// Calls that are open.
     live: usize,
     /// Whether a client may come back under its name.
     named: bool,
-    /// Counts uses.
-    uses: u64,
+    used: Instant,
+    /// Whether somebody looks after its end.
+    watched: bool,
 }
 
 /// All of a server.
@@ -82,24 +100,37 @@ impl Caller {
         &self.asker
     }
 
-    /// Keeps a question whose call was handed back.
+    /// Calls of this process that are open, this one included.
+    fn open_calls(&self) -> usize {
+        let open = |key| self.callers.lock().get(key).map_or(0, |entry| entry.live);
+        self.key.as_ref().map_or(0, open)
+    }
+
+    /// Keeps a question whose call was handed back. Over HTTP somebody may then wait for it elsewhere,
+    /// under this process's name.
     pub(super) fn hand_back(&self, waiting: Waiting) {
-        self.asker.park(waiting, RESUME_LEASE);
+        let unclaimed = match &self.key {
+            Some(_) => Unclaimed::LetGo,
+            None => Unclaimed::Withdraw,
+        };
+        self.asker.park(waiting, RESUME_LEASE, unclaimed);
     }
 
     /// Keeps a question whose call lost its connection, as long as a lost process's. With nobody else
     /// there, the process counts as lost.
     pub(super) async fn lose(&self, waiting: Waiting) {
-        let alone = match &self.key {
-            Some(key) => {
-                let entries = self.callers.lock();
-                entries.get(key).is_some_and(|entry| entry.live == 1) && !self.asker.parks()
-            }
-            None => false,
+        let alone = self.open_calls() == 1 && !self.asker.parks();
+        let unclaimed = if alone {
+            Unclaimed::LetGo
+        } else {
+            Unclaimed::Withdraw
         };
-        self.asker.park(waiting, self.callers.lease);
+        self.asker.park(waiting, self.callers.lease, unclaimed);
         if alone {
             self.asker.hush().await;
+            if self.open_calls() > 1 {
+                self.asker.wake();
+            }
         }
     }
 }
@@ -140,19 +171,32 @@ impl Callers {
     }
 
     /// The asking process of a call. `marker` is what the client calls its conversation.
+    ///
+    /// # Errors
+    /// [`ErrorCode::TooManyPending`] when this caller has too many calls open.
     pub(super) fn of_call(
         self: &Arc<Self>,
         bearer: Option<&Bearer>,
         marker: Option<&str>,
-    ) -> Caller {
+    ) -> Result<Caller, WireError> {
         if let Some(own) = &self.own {
-            return self.caller(Arc::clone(own), None);
+            return Ok(self.caller(Arc::clone(own), None));
+        }
+        let owner = owner(bearer);
+        let open = {
+            let entries = self.lock();
+            let own = entries.iter().filter(|(key, _)| key.owner == owner);
+            own.map(|(_, entry)| entry.live).sum::<usize>()
+        };
+        if open >= MAX_OPEN {
+            let text = format!("{MAX_OPEN} calls of this credential are open; wait for one to end");
+            return Err(WireError::new(ErrorCode::TooManyPending, text));
         }
         let asker_id = match marker {
-            Some(marker) => named(bearer, marker),
+            Some(marker) => named(&owner, marker),
             None => format!("http-{}", uuid::Uuid::new_v4().simple()),
         };
-        self.entry(bearer, asker_id, marker.is_some())
+        Ok(self.entry(bearer, asker_id, marker.is_some()))
     }
 
     /// The asking process that holds this question, if it is one of this server's.
@@ -192,15 +236,23 @@ impl Callers {
             owner: owner(bearer),
             asker_id: asker_id.clone(),
         };
+        let token = bearer.map_or("", |bearer| &bearer.token);
         let mut entries = self.lock();
         let entry = entries.entry(key.clone()).or_insert_with(|| Entry {
             asker: Arc::new(Asker::new(self.options(bearer, asker_id))),
+            token: token.to_owned(),
             live: 0,
             named: is_named,
-            uses: 0,
+            used: Instant::now(),
+            watched: false,
         });
+        if entry.token != token {
+            // The caller's credential was renewed.
+            token.clone_into(&mut entry.token);
+            entry.asker.renew(Token::Value(token.to_owned()));
+        }
         entry.live += 1;
-        entry.uses += 1;
+        entry.used = Instant::now();
         let asker = Arc::clone(&entry.asker);
         drop(entries);
         self.caller(asker, Some(key))
@@ -228,7 +280,10 @@ impl Callers {
             context: None,
             info: template.info.clone(),
             patience: template.patience,
-            outcomes: Outcomes::Attached,
+            outcomes: match &template.figures {
+                Some(figures) => Outcomes::Counted(Arc::clone(figures)),
+                None => Outcomes::Attached,
+            },
             asker_id: Some(asker_id),
             channel: self.channel(),
         }
@@ -241,40 +296,54 @@ impl Callers {
         channels.get(turn.checked_rem(channels.len())?).cloned()
     }
 
-    /// A call of this asking process is over; after the last one, it goes.
+    /// A call of this asking process is over. One that nobody can come back to ends with its turn;
+    /// another one is let go once it was silent for long, and its turn with the lease: somebody may go on
+    /// under its name elsewhere.
     fn over(self: &Arc<Self>, key: Key) {
-        let (uses, at_once) = {
+        let ended = {
             let mut entries = self.lock();
             let Some(entry) = entries.get_mut(&key) else {
                 return;
             };
             entry.live = entry.live.saturating_sub(1);
-            if entry.live > 0 {
+            entry.used = Instant::now();
+            if entry.live > 0 || self.closing.is_cancelled() {
                 return;
             }
-            (entry.uses, !entry.named && !entry.asker.parks())
+            if entry.named || entry.asker.parks() {
+                if std::mem::replace(&mut entry.watched, true) {
+                    return;
+                }
+                None
+            } else {
+                entries.remove(&key)
+            }
         };
-        if self.closing.is_cancelled() {
-            return;
-        }
         let callers = Arc::clone(self);
         self.tasks.spawn(async move {
-            if !at_once {
-                tokio::select! {
-                    () = callers.closing.cancelled() => return,
-                    () = tokio::time::sleep(IDLE) => {}
-                }
-            }
-            let unused = {
-                let mut entries = callers.lock();
-                let idle = |entry: &Entry| entry.live == 0 && entry.uses == uses;
-                let unused = entries.get(&key).is_some_and(idle);
-                unused.then(|| entries.remove(&key)).flatten()
-            };
-            if let Some(entry) = unused {
-                entry.asker.close().await;
+            match ended {
+                Some(entry) => entry.asker.close().await,
+                None => callers.until_idle(&key).await,
             }
         });
+    }
+
+    async fn until_idle(&self, key: &Key) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return,
+                () = tokio::time::sleep(IDLE) => {}
+            }
+            let mut entries = self.lock();
+            let Some(entry) = entries.get(key) else {
+                return;
+            };
+            if entry.live == 0 && entry.used.elapsed() >= IDLE {
+                entries.remove(key);
+                return;
+            }
+        }
     }
 
     /// Lets go of all of them. What they asked is neither settled nor withdrawn.
@@ -282,18 +351,21 @@ impl Callers {
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        self.lock().clear();
+        let left: Vec<Entry> = self.lock().drain().map(|(_, entry)| entry).collect();
+        for entry in left {
+            entry.asker.hush().await;
+        }
     }
 }
 
 fn owner(bearer: Option<&Bearer>) -> String {
-    bearer.map_or_else(String::new, |b| format!("{}\n{}", b.tenant, b.subject))
+    bearer.map_or_else(String::new, Bearer::owner)
 }
 
 /// The same for the same conversation, on every replica.
-fn named(bearer: Option<&Bearer>, marker: &str) -> String {
+fn named(owner: &str, marker: &str) -> String {
     let mut hash = Sha256::new();
-    hash.update(owner(bearer));
+    hash.update(owner);
     hash.update([0]);
     hash.update(marker);
     let mut name = "http-".to_owned();

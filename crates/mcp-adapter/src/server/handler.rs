@@ -151,7 +151,7 @@ impl Handler {
     }
 
     /// Says in the call who asks, and which asking process that is.
-    fn identify(&self, ask: &mut AskCall, call: &Call) -> Caller {
+    fn identify(&self, ask: &mut AskCall, call: &Call) -> Result<Caller, WireError> {
         let context = &call.context;
         ask.started = call.started;
         ask.client = context
@@ -173,7 +173,10 @@ impl Handler {
             Ok(ask) => ask,
             Err(error) => return ask::failed(&error),
         };
-        let caller = self.identify(&mut ask, &call);
+        let caller = match self.identify(&mut ask, &call) {
+            Ok(caller) => caller,
+            Err(error) => return ask::failed(&error),
+        };
         // The same words again, whose answer nobody has been told yet.
         if let Some(clarify_id) = caller.asker().parked_as(&ask) {
             return self.go_on(caller, &clarify_id, &call).await;
@@ -195,8 +198,14 @@ impl Handler {
             }
         };
         let held = self.callers.holding(call.bearer(), &clarify_id);
-        let caller = held.unwrap_or_else(|| self.callers.of_call(call.bearer(), None));
-        self.go_on(caller, &clarify_id, &call).await
+        let caller = match held {
+            Some(caller) => Ok(caller),
+            None => self.callers.of_call(call.bearer(), None),
+        };
+        match caller {
+            Ok(caller) => self.go_on(caller, &clarify_id, &call).await,
+            Err(error) => ask::failed(&error),
+        }
     }
 
     /// Goes on waiting for a question that was asked before.
@@ -221,15 +230,33 @@ impl Handler {
             };
             wait.run(open).await
         };
-        if matches!(end, End::Cancelled) {
-            // The call may have ended before it took the question over.
-            drop(caller.asker().take_parked(clarify_id));
+        match &end {
+            End::Cancelled => {
+                // The call may have ended before it took the question over.
+                drop(caller.asker().take_parked(clarify_id));
+            }
+            // Nothing was learnt of it: as far as anybody knows it waits.
+            End::HandedBack(None) | End::Lost(None) => return ask::pending(clarify_id),
+            End::Settled(settled) => {
+                if let Err(error) = settled.as_ref()
+                    && matches!(
+                        error.code,
+                        ErrorCode::Unavailable | ErrorCode::LogUnavailable
+                    )
+                {
+                    return ask::pending(clarify_id);
+                }
+            }
+            End::HandedBack(Some(_)) | End::Lost(Some(_)) => {}
         }
         result(&caller, end).await
     }
 
     async fn capabilities(&self, call: Call) -> CallToolResult {
-        let caller = self.callers.of_call(call.bearer(), None);
+        let caller = match self.callers.of_call(call.bearer(), None) {
+            Ok(caller) => caller,
+            Err(error) => return ask::failed(&error),
+        };
         let reached = caller.asker().reach(REACH_LIMIT);
         let panel = Arc::clone(&self.panel);
         let panel = tokio::task::spawn_blocking(move || panel());
@@ -245,7 +272,7 @@ impl Handler {
 
     /// Asks and waits in a dialect whose calls cannot be resumed.
     async fn settle(&self, mut ask: AskCall, call: Call) -> Result<Settled, WireError> {
-        let caller = self.identify(&mut ask, &call);
+        let caller = self.identify(&mut ask, &call)?;
         let limit = call.hand_back.duration_since(call.started);
         ask.limit = Some(limit.clamp(Duration::from_secs(1), CALL_LIMIT));
         let (notices, stages) = waiting::stages();

@@ -11,6 +11,7 @@ use super::callers::{Bearer, Callers, Template};
 use super::handler::Handler;
 use super::{AdapterError, Panel};
 use crate::asker::{AskerInfo, Token};
+use crate::metrics::Figures;
 use crate::toolset::{Gate, Toolset};
 use admission::Admission;
 use askbus_credential::Verifier;
@@ -66,6 +67,8 @@ pub struct HttpOptions {
     pub budget: Option<Duration>,
     /// How long a call waits for a service that cannot be reached.
     pub patience: Duration,
+    /// Where its calls are counted.
+    pub figures: Arc<Figures>,
     /// How long a question outlives the connection of its call, as the service has it.
     pub lease: Duration,
 }
@@ -130,6 +133,7 @@ pub async fn serve_http(
         profile: None,
         info: AskerInfo::default(),
         patience: options.patience,
+        figures: Some(options.figures),
     };
     let callers = Callers::many(template, options.lease);
     let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1", "askbus.invalid"]

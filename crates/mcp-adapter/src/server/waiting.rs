@@ -2,6 +2,7 @@
 
 use super::progress::{Progress, Stage};
 use crate::asker::{Joined, Settled, Waiting};
+use askbus_domain::CancelCause;
 use askbus_wire::error::WireError;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
@@ -167,6 +168,13 @@ impl Opened {
         if let Some(parked) = asker.take_parked(clarify_id) {
             match &mut self {
                 Opened::Waiting(waiting) => waiting.take_over(parked),
+                // Nobody decided that: it is asked again, by the call that had asked it.
+                Opened::Settled(settled)
+                    if parked.call().is_some()
+                        && settled.outcome.cause == Some(CancelCause::AskerGone) =>
+                {
+                    return parked.into();
+                }
                 Opened::Settled(_) => parked.let_go(),
             }
         }

@@ -135,6 +135,7 @@ fn output() -> Value {
             "late": {"type": "array", "items": late, "description": "What people wrote after earlier questions had ended; told once."},
             "timeout": {"type": ["object", "null"], "properties": {"asked_s": {"type": ["number", "null"]}, "granted_s": {"type": ["number", "null"]}, "by": {"type": "string"}}, "description": "Only when the timeout is not the one asked for; null seconds: never."},
             "error": {"type": "string"},
+            "message": {"type": "string", "description": "What the result means, and what to do next."},
         },
         "required": ["status", "reason"],
     })
@@ -169,7 +170,15 @@ pub fn settled(settled: &Settled) -> CallToolResult {
         "timeout": settled.circumstances.adjusted.as_ref().map(adjusted),
     });
     let text = result_text(&settled.questions, outcome, &settled.circumstances);
-    result(text, structured, false)
+    told(text, structured, false)
+}
+
+/// A result whose object says the same as its text: some clients give their model the one, some the other.
+fn told(text: String, mut structured: Value, is_error: bool) -> CallToolResult {
+    if let Some(object) = structured.as_object_mut() {
+        object.insert("message".to_owned(), text.as_str().into());
+    }
+    result(text, structured, is_error)
 }
 
 fn adjusted(adjusted: &Adjusted) -> Value {
@@ -204,12 +213,12 @@ pub fn pending(clarify_id: &str) -> CallToolResult {
          answered.",
         await_answer::NAME
     );
-    result(text, structured, false)
+    told(text, structured, false)
 }
 
 /// The result of a call that could not ask.
 pub fn failed(error: &WireError) -> CallToolResult {
     let structured =
         json!({"status": "error", "reason": error.code.as_str(), "error": error.message});
-    result(failure_text(error), structured, true)
+    told(failure_text(error), structured, true)
 }

@@ -30,6 +30,7 @@ pub fn definition() -> Tool {
             "reason": {"type": "string"},
             "clarify_id": {"type": "string"},
             "answers": {"type": "array", "items": {"type": "object"}},
+            "message": {"type": "string"},
         },
         "required": ["status", "reason"],
     });

@@ -1,9 +1,10 @@
 //! The way in of every request: its credential is checked before its body is read.
 
 use super::sessions::Sessions;
-use super::{Bearer, Line, body, opening};
+use super::{Bearer, Line, MAX_BODY, body, opening};
 use crate::server::handler::Handler;
 use askbus_credential::Verifier;
+use askbus_domain::ProfileId;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::tenants::Tenants;
 use axum::body::Body;
@@ -16,10 +17,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Where the session of a client of the older era stands.
 const SESSION: &str = "mcp-session-id";
+/// How long a request may take to arrive.
+const BODY_LIMIT: Duration = Duration::from_secs(30);
 /// Where the context of a host's turn stands.
 const CONTEXT: &str = "askbus-context";
 
@@ -76,7 +80,7 @@ impl State {
             Ok(bearer) => bearer,
             Err(error) => return refusal(&error),
         };
-        let owner = format!("{}\n{}", bearer.tenant, bearer.subject);
+        let owner = bearer.owner();
         let session = text(request.headers(), SESSION);
         let used = match &session {
             Some(session) => match self.sessions.use_by(&owner, session) {
@@ -97,7 +101,10 @@ impl State {
         // The token goes no further.
         request.headers_mut().remove(header::AUTHORIZATION);
         request.extensions_mut().insert(line);
-        let is_post = request.method() == Method::POST;
+        let (request, waits) = match whole(request).await {
+            Ok(read) => read,
+            Err(response) => return response,
+        };
         let state = Arc::clone(&self);
         let answering = async move {
             let response = state.inner.handle(request).await.map(Body::new);
@@ -106,7 +113,8 @@ impl State {
             }
             response
         };
-        let response = if is_post {
+        let answering = body::guarded(answering, lost.clone());
+        let response = if waits {
             opening::within(answering).await
         } else {
             answering.await
@@ -139,12 +147,43 @@ impl State {
             let text = format!("a {role} does not ask; agents and hosts do");
             return Err(WireError::new(ErrorCode::Forbidden, text));
         }
+        let profiles: Vec<&str> = credential.profiles.iter().map(ProfileId::as_str).collect();
+        let (role, profiles) = (credential.role.as_str(), profiles.join(" "));
         Ok(Bearer {
             tenant: credential.tenant.clone(),
-            subject: credential.subject.to_string(),
+            holder: format!("{role} {}\n{profiles}", credential.subject),
             token: token.to_owned(),
         })
     }
+}
+
+/// Reads a body, which is bounded in size and time, and says whether its answer may take long. Whose reply
+/// must keep its own head is answered at once anyway.
+async fn whole(request: Request<Body>) -> Result<(Request<Body>, bool), Response> {
+    #[derive(serde::Deserialize)]
+    struct Message {
+        #[serde(default)]
+        method: String,
+    }
+    if request.method() != Method::POST {
+        return Ok((request, false));
+    }
+    let (parts, body) = request.into_parts();
+    let read = tokio::time::timeout(BODY_LIMIT, axum::body::to_bytes(body, MAX_BODY)).await;
+    let bytes = match read {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => {
+            let text = format!("a request has at most {MAX_BODY} bytes; nothing was done");
+            return Err((StatusCode::PAYLOAD_TOO_LARGE, text).into_response());
+        }
+        Err(_) => {
+            let text = "the request took too long to arrive; nothing was done";
+            return Err((StatusCode::REQUEST_TIMEOUT, text).into_response());
+        }
+    };
+    let message = serde_json::from_slice::<Message>(&bytes);
+    let waits = message.is_ok_and(|message| message.method == "tools/call");
+    Ok((Request::from_parts(parts, Body::from(bytes)), waits))
 }
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {

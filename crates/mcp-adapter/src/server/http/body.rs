@@ -43,6 +43,36 @@ impl HttpBody for Watched {
     }
 }
 
+/// A reply on its way: cancels `lost` when it is dropped before it has begun.
+struct Guarded<F> {
+    /// Dropped before what answers, as above.
+    lost: Option<DropGuard>,
+    answering: F,
+}
+
+impl<F: Future<Output = Response> + Unpin> Future for Guarded<F> {
+    type Output = Response;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
+        let response = ready!(Pin::new(&mut self.answering).poll(cx));
+        if let Some(lost) = self.lost.take() {
+            lost.disarm();
+        }
+        Poll::Ready(response)
+    }
+}
+
+/// Cancels `lost` when the connection goes before the reply has begun.
+pub(super) fn guarded(
+    answering: impl Future<Output = Response> + Send + 'static,
+    lost: CancellationToken,
+) -> impl Future<Output = Response> + Send + 'static {
+    Guarded {
+        lost: Some(lost.drop_guard()),
+        answering: Box::pin(answering) as Pin<Box<dyn Future<Output = Response> + Send>>,
+    }
+}
+
 /// Cancels `lost` when the reply is dropped before its end.
 pub(super) fn watched(response: Response, lost: CancellationToken, used: Option<Used>) -> Response {
     response.map(|body| {

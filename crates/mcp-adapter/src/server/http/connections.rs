@@ -13,6 +13,7 @@ use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -137,11 +138,19 @@ async fn serve(router: Router, stream: Box<dyn Stream>, shutdown: CancellationTo
         .max_concurrent_streams(MAX_STREAMS)
         .keep_alive_interval(PING)
         .keep_alive_timeout(PING);
-    let service = router.map_request(|request: Request<Incoming>| request.map(Body::new));
+    let begun = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&begun);
+    let service = router.map_request(move |request: Request<Incoming>| {
+        seen.store(true, Ordering::Relaxed);
+        request.map(Body::new)
+    });
     let service = TowerToHyperService::new(service);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut stopping = false;
+    // Nothing bounds the first bytes, by which the protocol is told; this does.
+    let mut patience = pin!(tokio::time::sleep(HEAD_TIMEOUT));
+    let mut waiting = true;
     loop {
         tokio::select! {
             biased;
@@ -154,6 +163,12 @@ async fn serve(router: Router, stream: Box<dyn Stream>, shutdown: CancellationTo
             () = shutdown.cancelled(), if !stopping => {
                 stopping = true;
                 connection.as_mut().graceful_shutdown();
+            }
+            () = patience.as_mut(), if waiting => {
+                waiting = false;
+                if !begun.load(Ordering::Relaxed) {
+                    return;
+                }
             }
         }
     }
