@@ -32,7 +32,7 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
     };
     let panel = config.clone();
     let mut asker = asker_options(config, Role::Agent, PATIENCE)?;
-    asker.session = asker.session.or_else(|| conversation());
+    asker.session = asker.session.or_else(conversation);
     Ok(AdapterOptions {
         asker,
         toolset,

@@ -1,4 +1,5 @@
 //! Calls that end before their question does, and those that go on with it.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod fixture;
 

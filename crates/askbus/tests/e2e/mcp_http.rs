@@ -312,7 +312,7 @@ async fn another_adapter_goes_on_where_one_was_killed() -> Result<()> {
     assert_eq!(said["structuredContent"]["status"], "pending", "{said:#}");
 
     // Whichever of the two it was: only one is left, and then the other one only.
-    for killed in 0..2 {
+    for killed in [0_usize, 1] {
         adapters[killed].process.kill9().await?;
         let pending = within("the other adapter to take over", async {
             loop {
