@@ -341,6 +341,35 @@ async fn another_adapter_goes_on_where_one_was_killed() -> Result<()> {
     Ok(())
 }
 
+/// A service that is stopped hands its calls back, and withdraws nothing.
+// contract: E11 E13
+#[tokio::test]
+async fn a_call_outlives_the_restart_of_the_service() -> Result<()> {
+    let mut stage = stage().await?;
+    let client = stage.client(Era::Stateless).await?;
+    let question = one_question("Across a restart?", &[]);
+    let mut call = client.call_with_progress(1, "ask_user", question).await?;
+    let shown = asked(&stage.person, "Across a restart?").await?;
+    let (status, result) = tokio::join!(stage.up.stop(), call.result());
+    ensure!(status?.success(), "it did not end well");
+    let said = result?["structuredContent"].take();
+    assert_eq!(
+        (&said["status"], &said["clarify_id"]),
+        (&json!("pending"), &shown["clarify_id"]),
+        "{said:#}"
+    );
+    stage.up.restart().await?;
+    asked(&stage.person, "Across a restart?").await?;
+    stage.person.answer(id(&shown), &words("yes")).await?;
+    let wait = json!({"clarify_id": shown["clarify_id"]});
+    let result = settled(&client, &wait).await?;
+    assert_eq!(
+        result["structuredContent"]["answers"][0]["text"], "yes",
+        "{result:#}"
+    );
+    Ok(())
+}
+
 /// While both live, the one that lost the call does not withdraw what the other one waits for.
 // contract: E11 E12
 #[tokio::test]

@@ -8,9 +8,13 @@ use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use std::future::Future;
 use std::pin::pin;
+use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
+
+/// How long a question that is on its way is followed up after its call's connection is gone.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// How a call ends.
 pub(super) enum End {
@@ -104,7 +108,14 @@ impl Wait {
                 }
                 Step::Done(Err(error)) => return End::Settled(Box::new(Err(error))),
                 Step::Left(true) => return End::Cancelled,
-                Step::Left(false) => return End::Lost(None),
+                // On its way to the service: dropped now, the question would be withdrawn.
+                Step::Left(false) => {
+                    let opened = timeout(LAST_MOMENT, open).await;
+                    return match opened {
+                        Ok(Ok(Opened::Waiting(waiting))) => End::Lost(Some(waiting)),
+                        _ => End::Lost(None),
+                    };
+                }
                 Step::Due => return End::HandedBack(None),
             }
         };
