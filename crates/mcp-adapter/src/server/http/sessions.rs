@@ -99,12 +99,11 @@ impl Sessions {
             .collect();
         let mut own: Vec<_> = all
             .iter()
-            .filter(|(session, known)| {
-                known.owner == owner && known.open == 0 && *session != newest
-            })
+            .filter(|(session, known)| known.owner == owner && *session != newest)
             .collect();
         let owned = all.values().filter(|known| known.owner == owner).count();
-        own.sort_by_key(|(_, known)| known.used);
+        // Those with an open stream go last, but they go: a client may hold one open for ever.
+        own.sort_by_key(|(_, known)| (known.open > 0, known.used));
         let surplus = owned.saturating_sub(MAX_PER_OWNER);
         let oldest = own.into_iter().take(surplus);
         over.extend(oldest.map(|(session, _)| session.clone()));
@@ -147,6 +146,15 @@ mod tests {
         assert!(sessions.use_by("b", "new").is_none());
         let last = format!("b{}", MAX_PER_OWNER + 9);
         assert!(sessions.use_by("b", &last).is_some());
+        let mut open = Vec::new();
+        for n in 0..MAX_PER_OWNER + 5 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            let name = format!("c{n}");
+            sessions.begun("c", &name).await;
+            open.extend(sessions.use_by("c", &name));
+        }
+        assert!(sessions.use_by("c", "c0").is_none(), "open for ever");
+        assert!(sessions.use_by("c", "c5").is_some());
         let kept = lock(&sessions.known);
         assert_eq!(
             kept.values().filter(|k| k.owner == "b").count(),
