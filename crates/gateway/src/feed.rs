@@ -1,7 +1,7 @@
 //! The gateway's picture of the log: folded by one task, read by every request, and told on to
 //! every open socket in the same order.
 
-use crate::projection::{Card, Change, ChangeKind, Projection};
+use crate::projection::{Card, Change, ChangeKind, Past, PlanCard, Projection};
 use crate::{askers, metrics};
 use askbus_domain::{ClarifyId, PersonId, ProfileId, TenantId, Timestamp};
 use askbus_ledger::{Ledger, Stored};
@@ -25,6 +25,8 @@ const WAKE_EVERY: u64 = 4_096;
 const AT_ONCE: usize = 128;
 /// Settled questions replayed to a socket at most.
 const MAX_REPLAY: usize = 1_000;
+/// Plans that ended replayed to a socket at most.
+const MAX_ENDED_PLANS: usize = 100;
 
 /// Who looks.
 #[derive(Debug, Clone)]
@@ -41,13 +43,22 @@ impl Viewer {
             .as_ref()
             .is_none_or(|allowed| allowed.contains(&card.profile))
     }
+
+    /// Whether the plan is.
+    pub(crate) fn sees_plan(&self, card: &PlanCard) -> bool {
+        self.profiles
+            .as_ref()
+            .is_none_or(|allowed| allowed.contains(&card.profile))
+    }
 }
 
 /// What sockets of a tenant are told.
 #[derive(Debug, Clone)]
 pub(crate) enum News {
-    /// The log moved.
+    /// A question moved in the log.
     Change(Change),
+    /// A plan did.
+    Plan(Arc<PlanCard>),
     /// The asker of a waiting question is gone or back.
     Asker(Arc<Card>),
     /// Somebody saved a draft.
@@ -59,12 +70,25 @@ pub(crate) enum News {
     },
 }
 
+impl News {
+    /// Where in the log it stands, if it does.
+    pub(crate) fn seq(&self) -> Option<u64> {
+        match self {
+            News::Change(change) => Some(change.seq),
+            News::Plan(card) => Some(card.seq),
+            News::Asker(_) | News::Draft { .. } => None,
+        }
+    }
+}
+
 /// A picture at one sequence, and everything after it.
 pub(crate) struct Snapshot {
     pub seq: u64,
     pub pending: Vec<Arc<Card>>,
     /// Settled after the sequence that was named, oldest first.
     pub resolved: Vec<(u64, Arc<Card>)>,
+    /// The plans that run, and the latest of those that ended.
+    pub plans: Vec<Arc<PlanCard>>,
     pub news: broadcast::Receiver<Arc<News>>,
 }
 
@@ -73,6 +97,7 @@ impl Snapshot {
     pub(crate) fn forget(&mut self) {
         self.pending = Vec::new();
         self.resolved = Vec::new();
+        self.plans = Vec::new();
     }
 }
 
@@ -148,6 +173,9 @@ impl Feed {
                     // An error only says that no socket is open.
                     let _ = tenant.news.send(Arc::new(News::Change(change)));
                 }
+                for card in tenant.projection.apply_plans(stored.seq, commit) {
+                    let _ = tenant.news.send(Arc::new(News::Plan(card)));
+                }
             }
             Decoded::Commit(_) => {}
             Decoded::Unreadable { problem } => {
@@ -171,7 +199,11 @@ impl Feed {
     ) {
         loop {
             let from = self.seq() + 1;
-            match ledger.tail(from).await {
+            let tail = match from {
+                1 => ledger.tail_current().await,
+                _ => ledger.tail(from).await,
+            };
+            match tail {
                 Ok(mut tail) => {
                     let mut read = Vec::with_capacity(AT_ONCE);
                     loop {
@@ -266,6 +298,34 @@ impl Feed {
         })
     }
 
+    /// Up to `most` of what was settled before `seq`, latest first, and a few more where one commit
+    /// settled several. An empty list is the end of the history.
+    pub(crate) fn past(&self, tenant: &TenantId, seq: u64, most: usize) -> Vec<Past> {
+        self.read(tenant, |_, tenant| {
+            let mut all = tenant.into_iter().flat_map(|t| t.projection.past(seq)).peekable();
+            let mut found: Vec<Past> = all.by_ref().take(most.max(1)).collect();
+            let last = found.last().map(Past::seq);
+            while let Some(same) = all.next_if(|past| Some(past.seq()) == last) {
+                found.push(same);
+            }
+            found
+        })
+    }
+
+    /// Up to `limit` plans in sight, those that run first, with the sequence of the picture.
+    pub(crate) fn plans(
+        &self,
+        viewer: &Viewer,
+        wanted: impl Fn(&PlanCard) -> bool,
+        limit: usize,
+    ) -> (u64, Vec<Arc<PlanCard>>) {
+        self.read(&viewer.tenant, |seq, tenant| {
+            let all = tenant.into_iter().flat_map(|t| t.projection.plans());
+            let seen = all.filter(|c| viewer.sees_plan(c) && wanted(c));
+            (seq, seen.take(limit).cloned().collect())
+        })
+    }
+
     /// How many wait in all tenants.
     pub(crate) fn pending_len(&self) -> usize {
         let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
@@ -314,10 +374,18 @@ impl Feed {
             .map(|(seq, card)| (seq, Arc::clone(card)))
             .collect();
         resolved.reverse();
+        let plans = tenant.projection.plans();
+        let plans = plans.filter(|c| viewer.sees_plan(c));
+        let (running, ended): (Vec<_>, Vec<_>) = plans.cloned().partition(|c| c.plan.is_running());
+        // Who was here before has those that ended before.
+        let new = |c: &Arc<PlanCard>| after == u64::MAX || c.seq > after;
+        let ended = ended.into_iter().filter(new).take(MAX_ENDED_PLANS);
+        let plans = running.into_iter().chain(ended).collect();
         Snapshot {
             seq,
             pending,
             resolved,
+            plans,
             news: tenant.news.subscribe(),
         }
     }

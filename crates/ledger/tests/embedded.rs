@@ -13,7 +13,9 @@ mod conformance;
 use askbus_ledger::embedded::{self, EmbeddedHandle, EmbeddedOptions};
 use askbus_ledger::{AppendError, Bus, LedgerError, append};
 use askbus_wire::messages::InboxReply;
-use conformance::samples::{answer, begun, clarification, draft, held, requested, session, tenant};
+use conformance::samples::{
+    answer, begun, clarification, draft, ended, held, requested, session, tenant,
+};
 use conformance::{next, reached, run_on, seqs, submit, tail_until, within, write};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -80,6 +82,63 @@ async fn an_old_log_is_read_whole_from_anywhere_and_once_for_all_who_read_it_tog
         assert_eq!(seen, (from..=last).collect::<Vec<_>>(), "from {from}");
     }
     drop(stuck);
+    handle.close().await;
+}
+
+#[tokio::test]
+async fn who_folds_a_long_log_anew_is_spared_sessions_that_were_over_long_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions {
+        latest: 10,
+        ..EmbeddedOptions::default()
+    };
+    let (bus, handle) = embedded::open_with(dir.path(), options).unwrap();
+    let (acme, other) = (tenant("acme"), tenant("other"));
+    let over = async |tenant, name: &str| {
+        let begun = write(&bus, &begun(tenant, &session(name)), 0).await;
+        write(&bus, &ended(tenant, &session(name)), begun.unwrap()).await
+    };
+    let open = write(&bus, &begun(&acme, &session("open")), 0).await;
+    assert_eq!(over(&acme, "gone").await, Some(3));
+    assert_eq!(over(&other, "theirs").await, Some(5));
+    // Something came after its end.
+    let late = over(&acme, "late").await.unwrap();
+    write(&bus, &held(&acme, &session("late")), late).await;
+    assert_eq!(over(&acme, "straddling").await, Some(10));
+    let straddling = write(&bus, &begun(&acme, &session("straddling")), 10).await;
+    let mut last = write(&bus, &held(&acme, &session("open")), open.unwrap()).await;
+    for _ in 0..7 {
+        last = write(&bus, &held(&acme, &session("open")), last.unwrap()).await;
+    }
+    assert_eq!((straddling, last), (Some(11), Some(19)));
+    drop(bus);
+    handle.close().await;
+    let (bus, handle) = embedded::open_with(dir.path(), options).unwrap();
+    // Written before anybody reads: it is read all the same, whatever it is about.
+    assert_eq!(
+        write(&bus, &begun(&acme, &session("gone")), 3).await,
+        Some(20)
+    );
+    for _ in 0..2 {
+        let mut tail = bus.ledger.tail_current().await.unwrap();
+        let mut seen = vec![next(&mut tail).await.seq];
+        while seen.last() != Some(&20) {
+            seen.push(next(&mut tail).await.seq);
+        }
+        // Without the session that was over; of the other tenant there is no other.
+        let expected: Vec<u64> = (1..=20).filter(|seq| ![2, 3].contains(seq)).collect();
+        assert_eq!(seen, expected);
+    }
+    assert_eq!(seqs(&tail_until(&bus, 1, 20).await).len(), 20);
+    let gone = bus.ledger.read_session(&acme, &session("gone"), 1).await;
+    assert_eq!(seqs(&gone.unwrap()), [2, 3, 20]);
+    handle.close().await;
+    // A log that is shorter than what is read anyway is read whole.
+    let (bus, handle) = embedded::open(dir.path()).unwrap();
+    let mut tail = bus.ledger.tail_current().await.unwrap();
+    for seq in 1..=20 {
+        assert_eq!(next(&mut tail).await.seq, seq);
+    }
     handle.close().await;
 }
 
@@ -240,7 +299,10 @@ async fn a_foreign_file_is_not_touched() {
 #[tokio::test]
 async fn a_full_log_refuses_questions_before_resolutions() {
     let dir = tempfile::tempdir().unwrap();
-    let options = EmbeddedOptions { max_bytes: 20_000 };
+    let options = EmbeddedOptions {
+        max_bytes: 20_000,
+        ..EmbeddedOptions::default()
+    };
     let (bus, handle) = embedded::open_with(dir.path(), options).unwrap();
     let (t, s) = (tenant("acme"), session("s"));
     let mut last = 0;

@@ -182,7 +182,11 @@ async fn forget(core: Arc<Core>, shutdown: CancellationToken) {
 async fn follow(core: Arc<Core>, shutdown: CancellationToken) {
     let mut next = 1;
     'connect: loop {
-        let mut tail = match core.bus.ledger.tail(next).await {
+        let tail = match next {
+            1 => core.bus.ledger.tail_current().await,
+            _ => core.bus.ledger.tail(next).await,
+        };
+        let mut tail = match tail {
             Ok(tail) => tail,
             Err(error) => {
                 tracing::warn!(%error, "the log cannot be followed; trying again");

@@ -5,9 +5,9 @@ use super::frame;
 use super::log::{SessionKey, ids, tag};
 use super::store::{Change, DRAFTS, INBOX, LOG, Store};
 use crate::LedgerError;
-use askbus_domain::EventKind;
+use askbus_domain::{EventKind, TenantId};
 use redb::{ReadTransaction, ReadableTable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 const DAY_MS: i64 = 24 * 3_600_000;
 /// How long a message of the log is kept at least.
@@ -21,6 +21,9 @@ const DROP_BATCH: usize = 10_000;
 #[derive(Default)]
 pub(super) struct Loaded {
     pub sessions: HashMap<SessionKey, Vec<u64>>,
+    /// Sequences of the messages that still matter to whoever folds the log anew, ascending; none
+    /// when the log is so short that all do.
+    pub current: Option<Vec<u64>>,
     pub last_seq: u64,
     pub last_stored: i64,
     pub log_bytes: u64,
@@ -29,11 +32,11 @@ pub(super) struct Loaded {
 }
 
 /// Reads the whole file once.
-pub(super) fn load(store: &Store, now: i64) -> Result<Loaded, LedgerError> {
+pub(super) fn load(store: &Store, now: i64, latest: u64) -> Result<Loaded, LedgerError> {
     let (loaded, dropped) = store.read(|snapshot| {
         let mut dropped = Vec::new();
         let mut loaded = Loaded::default();
-        let damaged = load_log(snapshot, now, &mut loaded, &mut dropped)?
+        let damaged = load_log(snapshot, now, latest, &mut loaded, &mut dropped)?
             .or(load_inbox(snapshot, &mut loaded)?);
         load_drafts(snapshot, now, &mut dropped)?;
         Ok(match damaged {
@@ -57,10 +60,12 @@ struct Old {
 fn load_log(
     snapshot: &ReadTransaction,
     now: i64,
+    latest: u64,
     loaded: &mut Loaded,
     dropped: &mut Vec<Change>,
 ) -> Result<Option<String>, redb::Error> {
     let mut old: HashMap<SessionKey, Old> = HashMap::new();
+    let mut over: HashSet<SessionKey> = HashSet::new();
     for entry in snapshot.open_table(LOG)?.iter()? {
         let (seq, row) = entry?;
         let (seq, row) = (seq.value(), row.value());
@@ -84,6 +89,11 @@ fn load_log(
                 session.rows.push((seq, row.len() as u64));
             }
         }
+        if frame.tag == tag(EventKind::Ended) {
+            over.insert(key.clone());
+        } else {
+            over.remove(&key);
+        }
         loaded.sessions.entry(key).or_default().push(seq);
     }
     for (key, session) in old {
@@ -102,7 +112,36 @@ fn load_log(
             seqs.drain(..gone.min(seqs.len()));
         }
     }
+    loaded.current = current(&loaded.sessions, &over, loaded.last_seq, latest);
     Ok(None)
+}
+
+/// What still matters: the latest messages, and all of every session that is not over, or of which
+/// one is among the latest. The latest session of a tenant makes known that there is this tenant.
+fn current(
+    sessions: &HashMap<SessionKey, Vec<u64>>,
+    over: &HashSet<SessionKey>,
+    last: u64,
+    latest: u64,
+) -> Option<Vec<u64>> {
+    let before = last.checked_sub(latest).filter(|before| *before > 0)?;
+    let end = |seqs: &[u64]| seqs.last().copied().unwrap_or_default();
+    let mut ends: HashMap<&TenantId, u64> = HashMap::new();
+    for (key, seqs) in sessions {
+        let newest = ends.entry(&key.0).or_default();
+        *newest = end(seqs).max(*newest);
+    }
+    let matters = |key: &SessionKey, seqs: &[u64]| {
+        let end = end(seqs);
+        !over.contains(key) || end > before || ends.get(&key.0) == Some(&end)
+    };
+    let mut seqs: Vec<u64> = sessions
+        .iter()
+        .filter(|(key, seqs)| matters(key, seqs))
+        .flat_map(|(_, seqs)| seqs.iter().copied())
+        .collect();
+    seqs.sort_unstable();
+    Some(seqs)
 }
 
 fn load_inbox(
@@ -179,7 +218,7 @@ mod tests {
         store.write(&changes, true).unwrap();
         // The second time nothing more goes.
         for _ in 0..2 {
-            let loaded = load(&store, now).unwrap();
+            let loaded = load(&store, now, 100).unwrap();
             let of = |session: &str| {
                 let key = (
                     TenantId::new("acme").unwrap(),

@@ -265,6 +265,10 @@ impl Ledger for EmbeddedLedger {
         tail::start(&self.0, from)
     }
 
+    async fn tail_current(&self) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
+        tail::start_current(&self.0)
+    }
+
     async fn last_seq(&self) -> Result<u64, LedgerError> {
         Ok(*self.0.log.last.borrow())
     }
@@ -293,6 +297,21 @@ impl Ledger for EmbeddedLedger {
                     found.extend(log.get(seq)?.and_then(|row| stored(seq, row.value())));
                 }
                 Ok(found)
+            })
+            .await
+    }
+
+    async fn read_at(&self, seq: u64) -> Result<Option<Arc<Stored>>, LedgerError> {
+        if let Some(messages) = self.0.log.recent_at(&[seq]) {
+            return Ok(messages.into_iter().next());
+        }
+        if seq > *self.0.log.last.borrow() {
+            return Ok(None);
+        }
+        self.0
+            .blocking(move |snapshot| {
+                let log = snapshot.open_table(LOG)?;
+                Ok(log.get(seq)?.and_then(|row| stored(seq, row.value())))
             })
             .await
     }

@@ -36,13 +36,17 @@ pub struct EmbeddedOptions {
     /// How large the log may grow, in bytes of messages. At nine tenths new questions are refused
     /// with [`LedgerError::Full`]; what settles the open ones still fits.
     pub max_bytes: u64,
+    /// How many of the latest messages [`crate::Ledger::tail_current`] reads whatever they are about:
+    /// sessions that were over before them are left out.
+    pub latest: u64,
 }
 
 impl Default for EmbeddedOptions {
-    /// 4 GiB.
+    /// 4 GiB, and 65 536 messages, which are read in about half a second.
     fn default() -> Self {
         Self {
             max_bytes: 4 * 1024 * 1024 * 1024,
+            latest: 65_536,
         }
     }
 }
@@ -55,6 +59,7 @@ struct Shared {
     clock: clock::Clock,
     log: log::Log,
     replay: replay::Replay,
+    current: replay::Current,
     inbox: inbox::Messages,
     alive: broadcast::Sender<Heartbeat>,
     tasks: TaskTracker,
@@ -133,7 +138,7 @@ pub fn open_with(
     options: EmbeddedOptions,
 ) -> Result<(Bus, EmbeddedHandle), LedgerError> {
     let store = store::Store::open(dir)?;
-    let loaded = load::load(&store, clock::system())?;
+    let loaded = load::load(&store, clock::system(), options.latest)?;
     let (requests, waiting) = mpsc::channel(WAITING);
     let shared = Arc::new(Shared {
         store,
@@ -141,6 +146,7 @@ pub fn open_with(
         clock: clock::Clock::after(loaded.last_stored),
         log: log::Log::new(loaded.sessions, loaded.last_seq),
         replay: replay::Replay::default(),
+        current: replay::Current::new(loaded.current, loaded.last_seq),
         inbox: inbox::Messages::new(loaded.inbox),
         alive: broadcast::Sender::new(alive::CAPACITY),
         tasks: TaskTracker::new(),

@@ -82,19 +82,71 @@ impl Replay {
     }
 }
 
+/// The messages that mattered when the file was opened, for those who fold the log anew.
+pub(super) struct Current {
+    replay: Replay,
+    /// Their sequences, where they are not all.
+    seqs: Option<Vec<u64>>,
+    /// The last sequence then; whatever comes after it matters.
+    until: u64,
+}
+
+impl Current {
+    pub fn new(seqs: Option<Vec<u64>>, until: u64) -> Self {
+        Self {
+            replay: Replay::default(),
+            seqs,
+            until,
+        }
+    }
+
+    /// The last sequence that the messages that matter stand for, when some do not.
+    pub fn until(&self) -> Option<u64> {
+        self.seqs.as_ref().map(|_| self.until)
+    }
+
+    fn batches(&self) -> u64 {
+        let seqs = self.seqs.as_deref().unwrap_or_default();
+        (seqs.len() as u64).div_ceil(BATCH)
+    }
+
+    fn batch(&self, number: u64) -> &[u64] {
+        let seqs = self.seqs.as_deref().unwrap_or_default();
+        let at = |number: u64| usize::try_from(number * BATCH).unwrap_or(usize::MAX);
+        seqs.get(at(number)..at(number + 1).min(seqs.len()))
+            .unwrap_or_default()
+    }
+}
+
+/// Which messages are read.
+#[derive(Clone, Copy)]
+enum Which {
+    All,
+    Current,
+}
+
+impl Shared {
+    fn replay_of(&self, which: Which) -> &Replay {
+        match which {
+            Which::All => &self.replay,
+            Which::Current => &self.current.replay,
+        }
+    }
+}
+
 /// Somebody reads old messages; the last one who leaves lets go of them.
-struct Visit(Arc<Shared>);
+struct Visit(Arc<Shared>, Which);
 
 impl Visit {
-    fn begin(shared: &Arc<Shared>) -> Self {
-        shared.replay.enter();
-        Self(Arc::clone(shared))
+    fn begin(shared: &Arc<Shared>, which: Which) -> Self {
+        shared.replay_of(which).enter();
+        Self(Arc::clone(shared), which)
     }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.0.replay.leave();
+        self.0.replay_of(self.1).leave();
     }
 }
 
@@ -115,17 +167,38 @@ impl Shared {
         self: &Arc<Self>,
         numbers: Range<u64>,
     ) -> impl Stream<Item = Result<Batch, LedgerError>> + use<> {
-        let visit = Visit::begin(self);
+        self.read_ahead(numbers, Which::All)
+    }
+
+    /// Those that still matter, in their order.
+    pub(super) fn replay_current(
+        self: &Arc<Self>,
+    ) -> impl Stream<Item = Result<Batch, LedgerError>> + use<> {
+        self.read_ahead(0..self.current.batches(), Which::Current)
+    }
+
+    fn read_ahead(
+        self: &Arc<Self>,
+        numbers: Range<u64>,
+        which: Which,
+    ) -> impl Stream<Item = Result<Batch, LedgerError>> + use<> {
+        let visit = Visit::begin(self, which);
         let batches = stream::iter(numbers).map(move |number| {
             let shared = &visit.0;
-            shared.replay.batch(number, || shared.read_batch(number))
+            let read = || shared.read_batch(number, which);
+            shared.replay_of(which).batch(number, read)
         });
         batches.buffered(AHEAD)
     }
 
-    fn read_batch(self: &Arc<Self>, number: u64) -> Reading {
+    fn read_batch(self: &Arc<Self>, number: u64, which: Which) -> Reading {
         let shared = Arc::clone(self);
-        let read = tokio::task::spawn_blocking(move || shared.store.read(|s| batch(s, number)));
+        let read = tokio::task::spawn_blocking(move || {
+            shared.store.read(|snapshot| match which {
+                Which::All => batch(snapshot, number),
+                Which::Current => these(snapshot, shared.current.batch(number)),
+            })
+        });
         let read = read
             .map_err(failed)
             .map(|read| read.and_then(|batch| batch));
@@ -141,6 +214,22 @@ fn batch(snapshot: &redb::ReadTransaction, number: u64) -> Result<Batch, redb::E
         let (seq, row) = row?;
         bytes += row.value().len();
         messages.extend(stored(seq.value(), row.value()));
+    }
+    Ok(Batch {
+        messages: messages.into(),
+        bytes,
+    })
+}
+
+fn these(snapshot: &redb::ReadTransaction, seqs: &[u64]) -> Result<Batch, redb::Error> {
+    let log = snapshot.open_table(LOG)?;
+    let mut messages = Vec::with_capacity(seqs.len());
+    let mut bytes = 0;
+    for seq in seqs {
+        if let Some(row) = log.get(seq)? {
+            bytes += row.value().len();
+            messages.extend(stored(*seq, row.value()));
+        }
     }
     Ok(Batch {
         messages: messages.into(),

@@ -20,6 +20,18 @@ enum End {
     Failed(LedgerError),
 }
 
+impl End {
+    /// Says why a tail ends early, where that is news.
+    fn note(self, shared: &Shared, next: u64) {
+        match self {
+            End::Failed(error) if !shared.stop.is_cancelled() => {
+                tracing::error!(%error, next, "a tail ends: the log cannot be read");
+            }
+            End::Failed(_) | End::Done => {}
+        }
+    }
+}
+
 impl From<LedgerError> for End {
     fn from(error: LedgerError) -> Self {
         End::Failed(error)
@@ -36,6 +48,40 @@ pub(super) fn start(
     Ok(messages)
 }
 
+/// Starts a tail of what still matters, and of whatever comes.
+pub(super) fn start_current(
+    shared: &Arc<Shared>,
+) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
+    let (out, messages) = mpsc::channel(CAPACITY);
+    let this = Arc::clone(shared);
+    shared.spawn(async move {
+        let next = match this.current.until() {
+            None => 1,
+            Some(until) => {
+                let sent = tokio::select! {
+                    biased;
+                    () = this.stop.cancelled() => return,
+                    sent = send_current(&this, &out) => sent,
+                };
+                match sent {
+                    Ok(()) => until + 1,
+                    Err(end) => return end.note(&this, 1),
+                }
+            }
+        };
+        follow(this, next, out).await;
+    })?;
+    Ok(messages)
+}
+
+async fn send_current(shared: &Arc<Shared>, out: &mpsc::Sender<Arc<Stored>>) -> Result<(), End> {
+    let mut batches = pin!(shared.replay_current());
+    while let Some(batch) = batches.next().await {
+        send(&batch?.messages, out).await?;
+    }
+    Ok(())
+}
+
 /// Feeds one tail until its reader leaves or the file is closed.
 async fn follow(shared: Arc<Shared>, mut next: u64, out: mpsc::Sender<Arc<Stored>>) {
     let mut last = shared.log.last.subscribe();
@@ -48,13 +94,7 @@ async fn follow(shared: Arc<Shared>, mut next: u64, out: mpsc::Sender<Arc<Stored
         };
         match sent {
             Ok(()) => {}
-            Err(End::Done) => return,
-            Err(End::Failed(error)) => {
-                if !shared.stop.is_cancelled() {
-                    tracing::error!(%error, next, "a tail ends: the log cannot be read");
-                }
-                return;
-            }
+            Err(end) => return end.note(&shared, next),
         }
         tokio::select! {
             () = shared.stop.cancelled() => return,

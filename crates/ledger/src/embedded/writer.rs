@@ -189,10 +189,11 @@ impl Writer {
         let trace = append.trace.as_deref().unwrap_or_default();
         let texts = [key.0.as_str(), key.1.as_str(), trace];
         let row = frame::encode(tag(append.kind), at, &texts, &append.payload);
-        // New questions stop early so that what settles the old ones still fits.
-        let limit = match append.kind {
-            EventKind::Requested => self.max_bytes / 10 * 9,
-            _ => self.max_bytes,
+        // What is new stops early so that what ends the old still fits.
+        let limit = if append.kind.is_new_matter() {
+            self.max_bytes / 10 * 9
+        } else {
+            self.max_bytes
         };
         let size = row.len() as u64;
         if self.log_bytes + decided.log_bytes + size > limit {

@@ -256,6 +256,29 @@ pub async fn read_session(bus: &Bus) {
     assert!(reached!(bus.ledger.read_session(&tenant("foreign"), &s, 0)).is_empty());
 }
 
+pub async fn read_at(bus: &Bus) {
+    let (t, s, other) = (tenant("acme"), session("one"), session("other"));
+    assert!(reached!(bus.ledger.read_at(1)).is_none(), "an empty log");
+    let (mut last, mut last_other, mut written) = (0, 0, Vec::new());
+    for _ in 0..5 {
+        last = write(bus, &held(&t, &s), last).await.unwrap();
+        last_other = write(bus, &held(&t, &other), last_other).await.unwrap();
+        written.extend([(last, s.clone()), (last_other, other.clone())]);
+        // At once: what was acknowledged is never missing from a read.
+        let read = reached!(bus.ledger.read_at(last_other)).unwrap();
+        assert_eq!(read.seq, last_other);
+    }
+    for (seq, session) in written {
+        let read = reached!(bus.ledger.read_at(seq)).unwrap();
+        assert_eq!((read.seq, &read.session), (seq, &session));
+        let whole = reached!(bus.ledger.read_session(&t, &session, seq));
+        assert_eq!(whole.first(), Some(&read));
+    }
+    for nothing in [0, last_other + 1, u64::MAX] {
+        assert!(reached!(bus.ledger.read_at(nothing)).is_none());
+    }
+}
+
 pub async fn find_requested(bus: &Bus) {
     let (t, s) = (tenant("acme"), session("asking"));
     assert!(
@@ -433,8 +456,8 @@ pub async fn alive(publishing: &Bus, watching: &Bus) {
 /// to one bus, or twice the same) and `close`.
 macro_rules! run_on {
     ($open:path) => {
-        run_on!($open: [guard, repeated_append, tail, read_session, find_requested, unreadable,
-            too_large, odd_ids, trace, inbox, inbox_dedupe, inbox_tenants, inbox_redelivery, drafts]
+        run_on!($open: [guard, repeated_append, tail, read_session, read_at, find_requested,
+            unreadable, too_large, odd_ids, trace, inbox, inbox_dedupe, inbox_tenants, inbox_redelivery, drafts]
             [race, inbox_shared, inbox_reply, alive]);
     };
     ($open:path: [$($one:ident),*] [$($two:ident),*]) => {

@@ -4,7 +4,7 @@ use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, AskId, AskerId, AskerInfo, BeginCommand, BeginId,
     ClarifyId, Clock, ClockWish, Commit, CommitId, ContextId, Dialect, Event, Holder, LeaseName,
     Millis, PersonId, ProfileId, Question, QuestionId, Questions, Response, Rights, RunId, SCHEMA,
-    SessionId, Surface, TURN_CAP, TenantId, Terms, Timestamp, Turn,
+    SessionId, Surface, TURN_CAP, TenantId, Terms, Timestamp, Turn, TurnEnd,
 };
 use askbus_ledger::Submission;
 use askbus_wire::messages::{Draft, InboxBody, InboxMessage};
@@ -88,6 +88,21 @@ pub fn requested(tenant: &TenantId, session: &SessionId, id: ClarifyId) -> Commi
         nobody_present: false,
     };
     commit(tenant, session, event)
+}
+
+pub fn ended(tenant: &TenantId, session: &SessionId) -> Commit {
+    let context_id = ContextId::from_uuid(Uuid::now_v7());
+    let end = TurnEnd::Completed;
+    commit(
+        tenant,
+        session,
+        Event::Ended {
+            context_id,
+            end,
+            account: None,
+            plan: None,
+        },
+    )
 }
 
 pub fn held(tenant: &TenantId, session: &SessionId) -> Commit {

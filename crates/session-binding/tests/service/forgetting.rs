@@ -4,6 +4,7 @@ use crate::agent::{Agent, code, outcome};
 use crate::world::{PROFILE, Replica, Setup, TENANT, World, says};
 use askbus_credential::Role;
 use askbus_domain::{CancelCause, Event};
+use askbus_ledger::embedded::EmbeddedOptions;
 use askbus_wire::error::ErrorCode;
 use askbus_wire::messages::InboxReply;
 use askbus_wire::proto::{BeginTurnRequest, TurnPolicy};
@@ -21,12 +22,18 @@ async fn over(agent: &Agent, session: &str) -> (String, String) {
 
 async fn nothing_is_missed(world: &World, replica: &Replica, kept: bool) {
     let agent = world.agent(replica);
-    let (context, id) = over(&agent, "s").await;
+    let of_turn = over(&agent, "s").await;
     // Time is the subject.
     tokio::time::sleep(if kept { 6 * MINUTE } else { 400 * MINUTE }).await;
     let stats = replica.handle.stats();
     assert_eq!(stats.sessions(), u64::from(kept));
     assert_eq!(stats.clarifications(), 0);
+    all_is_found(world, replica, of_turn).await;
+}
+
+/// Whatever anybody may do about a turn of session `s` that is over.
+async fn all_is_found(world: &World, replica: &Replica, (context, id): (String, String)) {
+    let agent = world.agent(replica);
     // Its question is found, for those whose it is.
     assert_eq!(outcome(&agent.get(&id).await).cause, "turn_ended");
     let stranger = world.agent_of(replica, TENANT, "other");
@@ -158,5 +165,29 @@ async fn what_is_not_over_is_not_forgotten() {
     assert_eq!(agent.pending("").await, vec![second.clone()]);
     let reply = world.answer("s", &second, says("ann", "at last")).await;
     assert!(matches!(reply, InboxReply::Settled { .. }), "{reply:?}");
+    replica.stop().await;
+}
+
+// The file of a single machine, opened again long after.
+#[tokio::test]
+async fn a_session_that_a_long_log_left_out_is_read_again_on_demand() {
+    let mut world = World::embedded();
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    let of_turn = over(&agent, "s").await;
+    for session in ["t", "u", "v"] {
+        over(&agent, session).await;
+    }
+    replica.stop().await;
+    let latest = EmbeddedOptions {
+        latest: 1,
+        ..EmbeddedOptions::default()
+    };
+    world.reopen_with(latest).await;
+    let replica = world.replica().await;
+    let mut read = world.bus.ledger.tail_current().await.unwrap();
+    let first = read.recv().await.unwrap();
+    assert_eq!(first.session.as_str(), "v", "the others were over before");
+    all_is_found(&world, &replica, of_turn).await;
     replica.stop().await;
 }

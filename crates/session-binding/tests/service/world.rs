@@ -6,7 +6,7 @@ use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, PolicyTable,
     ProfileId, Response, Rights, SessionId, Surface, TenantId, Timestamp,
 };
-use askbus_ledger::embedded::{self, EmbeddedHandle};
+use askbus_ledger::embedded::{self, EmbeddedHandle, EmbeddedOptions};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};
 use askbus_ledger::jetstream::{self, JetStreamHandle, JetStreamOptions};
 use askbus_ledger::{Bus, Submission, Submitted, until_reachable};
@@ -232,11 +232,15 @@ impl World {
 
     /// Closes the embedded file and opens it again, as a restart of the machine would.
     pub async fn reopen(&mut self) {
+        self.reopen_with(EmbeddedOptions::default()).await;
+    }
+
+    pub async fn reopen_with(&mut self, options: EmbeddedOptions) {
         let Backing::Embedded(handle) = &mut self.backing else {
             panic!("only the embedded file can be reopened");
         };
         within("the file closes", handle.take().unwrap().close()).await;
-        let (bus, opened) = embedded::open(&self.dir.path().join("ledger")).unwrap();
+        let (bus, opened) = embedded::open_with(&self.dir.path().join("ledger"), options).unwrap();
         *handle = Some(opened);
         self.bus = bus;
     }
