@@ -78,6 +78,14 @@ pub trait Ledger: Send + Sync + 'static {
     /// receiver lives; across reconnects too. Bounded: a slow reader slows the tail, never the log.
     async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError>;
 
+    /// As [`Ledger::tail`] from the beginning, for whoever folds the log anew. Sessions whose turn was
+    /// over long before may be left out as a whole, where the log is so long that reading them would
+    /// make its reader late; of every tenant something is read. Whoever needs one of those sessions
+    /// reads it.
+    async fn tail_current(&self) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
+        self.tail(1).await
+    }
+
     /// The last sequence of the whole log, 0 when empty. Never stale.
     async fn last_seq(&self) -> Result<u64, LedgerError>;
 
@@ -88,6 +96,15 @@ pub trait Ledger: Send + Sync + 'static {
         session: &SessionId,
         from: u64,
     ) -> Result<Vec<Arc<Stored>>, LedgerError>;
+
+    /// The message with this sequence; none when it is gone, or not there yet. Never stale.
+    async fn read_at(&self, seq: u64) -> Result<Option<Arc<Stored>>, LedgerError> {
+        if seq == 0 || seq > self.last_seq().await? {
+            return Ok(None);
+        }
+        let first = self.tail(seq).await?.recv().await;
+        Ok(first.filter(|stored| stored.seq == seq))
+    }
 
     /// The commit that asked `id`, looked up from the moment its UUIDv7 names (minus a minute).
     async fn find_requested(

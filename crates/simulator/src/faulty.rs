@@ -252,6 +252,10 @@ impl Ledger for Faulty<dyn Ledger> {
         self.0.whole(read).await
     }
 
+    async fn read_at(&self, seq: u64) -> Result<Option<Arc<Stored>>, LedgerError> {
+        self.0.whole(self.1.read_at(seq)).await
+    }
+
     async fn find_requested(
         &self,
         tenant: &TenantId,

@@ -47,6 +47,8 @@ impl Messages {
 /// What the inbox stored, and when.
 #[derive(Debug, Clone)]
 pub struct Arrived {
+    /// The tenant.
+    pub tenant: TenantId,
     /// The clarification.
     pub clarify_id: ClarifyId,
     /// The moment it was stored.
@@ -74,6 +76,7 @@ impl Inbox for HostileInbox {
                 inbox.authors.insert(seq, author);
                 let stored_at = self.0.now();
                 inbox.arrived.push(Arrived {
+                    tenant: submission.tenant.clone(),
                     clarify_id: submission.clarify_id,
                     stored_at,
                     message: submission.message,

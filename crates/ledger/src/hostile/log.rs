@@ -177,6 +177,12 @@ impl Ledger for HostileLedger {
         Ok(of_session.cloned().collect())
     }
 
+    async fn read_at(&self, seq: u64) -> Result<Option<Arc<Stored>>, LedgerError> {
+        self.0.maybe_delay().await;
+        self.0.maybe_unavailable(self.0.faults.failed_read)?;
+        Ok(lock(&self.0.log).at(seq))
+    }
+
     async fn find_requested(
         &self,
         tenant: &TenantId,

@@ -94,6 +94,15 @@ impl Ledger for JetStreamLedger {
         Ok(found)
     }
 
+    async fn read_at(&self, seq: u64) -> Result<Option<Arc<Stored>>, LedgerError> {
+        // The server takes 0 for no sequence at all.
+        if seq == 0 {
+            return Ok(None);
+        }
+        let message = self.0.get(LOG, |get| get.sequence(seq)).await?;
+        Ok(message.as_ref().and_then(stored_single))
+    }
+
     async fn find_requested(
         &self,
         tenant: &TenantId,
