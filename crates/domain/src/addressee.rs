@@ -4,6 +4,9 @@ use crate::{GroupId, IdError, PersonId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// What the groups of rooms' managers begin with.
+const ROOM: &str = "room:";
+
 /// The one person or the group that a question is meant for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -42,6 +45,22 @@ impl Addressee {
             Some(("group", name)) => GroupId::new(name).map(Addressee::Group),
             Some(("person", name)) => PersonId::new(name).map(Addressee::Person),
             _ => PersonId::new(text).map(Addressee::Person),
+        }
+    }
+
+    /// The managers of a group chat: the people with group `room:<id>` (E18).
+    ///
+    /// # Errors
+    /// What is wrong with the name of the room.
+    pub fn managers_of(room: &str) -> Result<Self, IdError> {
+        GroupId::new(format!("{ROOM}{}", room.trim())).map(Addressee::Group)
+    }
+
+    /// The room whose managers they are, if they are.
+    pub fn room(&self) -> Option<&str> {
+        match self {
+            Addressee::Group(name) => name.as_str().strip_prefix(ROOM),
+            Addressee::Person(_) => None,
         }
     }
 

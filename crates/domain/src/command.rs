@@ -1,9 +1,10 @@
 //! What may be asked of a session. Ids come in with the command; nothing is minted here.
 
 use crate::{
-    Actor, Answer, AnswerId, AskId, AskInput, AskerId, AskerInfo, BeginId, ClarifyId, ContextId,
-    Dialect, Holder, InvalidQuestion, Language, LeaseName, Millis, Parent, PersonId, PolicyLayer,
-    Presence, ProfileId, Rights, RunId, Scope, Timestamp, TurnEnd,
+    Actor, Addressee, Answer, AnswerId, AskId, AskInput, AskerId, AskerInfo, BeginId, ClarifyId,
+    ContextId, Dialect, Holder, InvalidPlan, InvalidQuestion, Language, LeaseName, Millis, Parent,
+    PersonId, PlanId, PlanInput, PolicyLayer, Presence, ProfileId, Rights, RunId, Scope, Timestamp,
+    TurnEnd, UpdateId,
 };
 
 /// Begins a turn and ends the one before it.
@@ -29,6 +30,8 @@ pub struct BeginCommand {
     pub scope: Option<Scope>,
     /// Whose sub-agent it runs.
     pub parent: Option<Parent>,
+    /// Whom its questions are meant for when they name nobody: the managers of a group chat (E18).
+    pub to: Option<Addressee>,
 }
 
 impl BeginCommand {
@@ -51,6 +54,7 @@ impl BeginCommand {
             language: None,
             scope: None,
             parent: None,
+            to: None,
         }
     }
 }
@@ -89,6 +93,22 @@ pub struct AskCommand {
     pub parent: Option<Parent>,
 }
 
+/// Shows a plan, or the next revision of it (E16).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanCommand {
+    /// The caller's id; repeating it changes nothing.
+    pub update_id: UpdateId,
+    /// The id the plan gets if its turn has none yet.
+    pub plan_id: PlanId,
+    /// The turn that plans.
+    pub context_id: ContextId,
+    /// The profile of the caller's credential.
+    pub profile: ProfileId,
+    /// The plan as parsed at the edge. A failure is reported only after the binding checks, so that
+    /// nobody can probe plans against a context that is not theirs (E6).
+    pub input: Result<PlanInput, InvalidPlan>,
+}
+
 /// A command to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -105,6 +125,8 @@ pub enum Command {
     },
     /// Ask.
     Ask(Box<AskCommand>),
+    /// Show a plan.
+    UpdatePlan(Box<PlanCommand>),
     /// Take a person's answer.
     Answer(Box<Answer>),
     /// Stop the countdown for good (A4).

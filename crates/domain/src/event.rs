@@ -4,8 +4,8 @@ mod reading;
 
 use crate::{
     Actor, Addressee, Adjusted, AskId, AskerId, AskerInfo, ClarifyId, Clock, CommitId, ContextId,
-    Dialect, Figures, GoesOn, LateAnswer, LateMessage, Millis, Outcome, Parent, Questions,
-    SessionId, TenantId, Terms, Timestamp, Turn, TurnEnd,
+    Dialect, Figures, GoesOn, LateAnswer, LateMessage, Millis, Outcome, Parent, Plan, PlanEnd,
+    Questions, SessionId, TenantId, Terms, Timestamp, Turn, TurnEnd, UpdateId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -34,6 +34,9 @@ pub enum Event {
         /// What its questions came to (A8).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         account: Option<Figures>,
+        /// How its plan ended with it (E16).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<PlanEnd>,
     },
     /// A tool changed something for the first time in this session (D8).
     Worked {
@@ -41,6 +44,16 @@ pub enum Event {
         context_id: ContextId,
         /// The tool, by the agent's name for it.
         tool: String,
+    },
+    /// An agent showed its plan, or the next revision of it (E16).
+    Plan {
+        /// The caller's id of the update.
+        update_id: UpdateId,
+        /// The turn that plans.
+        context_id: ContextId,
+        /// The plan as it is now.
+        #[serde(flatten)]
+        plan: Arc<Plan>,
     },
     /// Questions were asked.
     Requested {
@@ -157,6 +170,8 @@ pub enum EventKind {
     PassedOn,
     /// `worked`
     Worked,
+    /// `plan`
+    Plan,
     /// `refused`
     Refused,
 }
@@ -173,8 +188,15 @@ impl EventKind {
             EventKind::Late => "late",
             EventKind::PassedOn => "passed_on",
             EventKind::Worked => "worked",
+            EventKind::Plan => "plan",
             EventKind::Refused => "refused",
         }
+    }
+
+    /// Whether it brings something new into the log. That is refused first when room gets scarce, so
+    /// that what is there can still come to its end.
+    pub const fn is_new_matter(self) -> bool {
+        matches!(self, EventKind::Requested | EventKind::Plan)
     }
 }
 
@@ -190,6 +212,7 @@ impl Event {
             Event::Late { .. } => EventKind::Late,
             Event::PassedOn { .. } => EventKind::PassedOn,
             Event::Worked { .. } => EventKind::Worked,
+            Event::Plan { .. } => EventKind::Plan,
             Event::Refused { .. } => EventKind::Refused,
         }
     }
@@ -205,6 +228,7 @@ impl Event {
             Event::Begun { .. }
             | Event::Ended { .. }
             | Event::Worked { .. }
+            | Event::Plan { .. }
             | Event::Refused { .. } => None,
         }
     }

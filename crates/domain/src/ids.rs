@@ -155,6 +155,8 @@ text_id!(/// A person: the `sub` of their credential.
     PersonId, "person");
 text_id!(/// A group of people, as credentials name it.
     GroupId, "group");
+text_id!(/// A chat through which people are asked: its kind and its name, such as `webhook:team`.
+    ChannelId, "channel");
 text_id!(/// Names one question within a clarification, `q1`, `q2` ….
     QuestionId, "question_id");
 text_id!(/// Names one option within a question, `o1`, `o2` ….
@@ -165,11 +167,15 @@ text_id!(/// The caller's id of one `Ask`; repeating it returns the first outcom
     AskId, "ask_id");
 text_id!(/// The caller's id of one `BeginTurn`; repeating it returns the first outcome.
     BeginId, "begin_id");
+text_id!(/// The caller's id of one update of a plan; repeating it returns the first outcome.
+    UpdateId, "update_id");
 text_id!(/// The surface's id of one answer; repeating it returns the first outcome.
     AnswerId, "answer_id");
 
 uuid_id!(/// One clarification (a call's questions together); a UUIDv7 made by the service.
     ClarifyId, "clarify_id");
+uuid_id!(/// The plan of one turn; made by the service.
+    PlanId, "plan_id");
 uuid_id!(/// The capability of one turn, shown to the agent as `context_id` (E5).
     ContextId, "context_id");
 uuid_id!(/// One commit of the log; looked up after any error to learn whether it was written.

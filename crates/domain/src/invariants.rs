@@ -1,8 +1,10 @@
 //! The laws of one session, as functions that tests, debug builds and the simulator call.
 
+mod planned;
 mod riding;
 
 use crate::{Clarification, ClarifyId, DecidedBy, Dialect, Event, Outcome, Session, Timestamp};
+use planned::Planned;
 use riding::Riding;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +22,20 @@ pub fn check_waits_in_turn(session: &Session) -> Result<(), Broken> {
         Some(waits) if session.active_turn().is_none() => Err(Broken(format!(
             "clarification {} waits although no turn is active",
             waits.id
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A plan runs only while its turn is on (E16).
+///
+/// # Errors
+/// Which plan runs all the same.
+pub fn check_plan_runs_in_turn(session: &Session) -> Result<(), Broken> {
+    match session.plan() {
+        Some(plan) if plan.is_running() && session.active_turn().is_none() => Err(Broken(format!(
+            "plan {} runs although no turn is active",
+            plan.plan_id
         ))),
         _ => Ok(()),
     }
@@ -77,7 +93,8 @@ fn same_waits(session: &Session, new: &Clarification) -> Option<ClarifyId> {
 
 /// The whole history of a session, each event with the moment the log stored it: every turn is begun
 /// once; every clarification is asked once and within a turn, is settled once at most and in time, and
-/// waits no longer than its turn; every late message that is on its way arrives, once.
+/// waits no longer than its turn; every late message that is on its way arrives, once; the revisions of
+/// its plans grow one by one, and only the agent completes a step.
 ///
 /// # Errors
 /// The first law that is broken.
@@ -87,10 +104,12 @@ pub fn check_history<'a>(
     let mut session = Session::default();
     let mut begun = BTreeSet::new();
     let mut riding = Riding::default();
+    let mut planned = Planned::default();
     let mut asked: BTreeMap<ClarifyId, Clarification> = BTreeMap::new();
     for (at, event) in events {
         check_settles_once(&session, event)?;
         riding.take(session.latest_turn(), event)?;
+        planned.take(&session, event)?;
         match event {
             Event::Begun { turn } if !begun.insert(&turn.begin_id) => {
                 return Err(Broken(format!(
@@ -141,6 +160,7 @@ pub fn check_history<'a>(
         session.evolve(event);
         if matches!(event, Event::Ended { .. }) {
             check_waits_in_turn(&session)?;
+            check_plan_runs_in_turn(&session)?;
         }
     }
     riding.end()

@@ -23,6 +23,7 @@ mod late;
 mod limits;
 mod outcome;
 mod parent;
+mod plan;
 mod policy;
 mod question;
 mod reason;
@@ -40,30 +41,37 @@ pub use addressee::{Addressee, Rights};
 pub use answer::{Answer, AnswerAction, AnswerEntry, ChosenOption, QuestionAnswer, Response};
 pub use clarification::{Clarification, LateAnswer, LateNote};
 pub use clock::{Clock, HARD_CAP, MAX_TIMEOUT, MIN_TIMEOUT, Millis, Phase, TURN_CAP, Timestamp};
-pub use command::{AskCommand, BeginCommand, Command};
+pub use command::{AskCommand, BeginCommand, Command, PlanCommand};
 pub use decide::{decide, decide_past, expiry_jitter, pass_on_verdict};
 pub use deferred::deferred_text;
 pub use dialect::Dialect;
 pub use event::{Commit, Event, EventKind, MAX_COMMIT_BYTES, SCHEMA};
 pub use ids::{
-    AnswerId, AskId, AskerId, BeginId, ClarifyId, CommitId, ContextId, GroupId, IdError, LeaseName,
-    MAX_TOKEN_BYTES, OptionId, PersonId, ProfileId, QuestionId, RunId, SessionId, TenantId,
+    AnswerId, AskId, AskerId, BeginId, ChannelId, ClarifyId, CommitId, ContextId, GroupId, IdError,
+    LeaseName, MAX_TOKEN_BYTES, OptionId, PersonId, PlanId, ProfileId, QuestionId, RunId,
+    SessionId, TenantId, UpdateId,
 };
 pub use input::{
     AskInput, ChoiceInput, QuestionInput, TimeoutChoice, parse_arguments, parse_structured,
 };
 pub use instruction::instruction;
 pub use invariants::{
-    Broken, check_history, check_in_time, check_settles_once, check_waits_in_turn,
+    Broken, check_history, check_in_time, check_plan_runs_in_turn, check_settles_once,
+    check_waits_in_turn,
 };
 pub use language::Language;
 pub use late::{GoesOn, LateMessage, MAX_LATE, MAX_LATE_CHARS};
 pub use limits::{
     MAX_ANSWER_CHARS, MAX_DESCRIPTION_CHARS, MAX_EXPLANATION_CHARS, MAX_HEADER_CHARS,
-    MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS, SHOWN_HEADER_CHARS,
+    MAX_LABEL_CHARS, MAX_OPTIONS, MAX_PLAN_EXPLANATION_CHARS, MAX_PLAN_STEPS, MAX_QUESTION_CHARS,
+    MAX_QUESTIONS, MAX_STEP_CHARS, MAX_STEP_ID_CHARS, SHOWN_HEADER_CHARS,
 };
 pub use outcome::{Assumption, Outcome};
 pub use parent::Parent;
+pub use plan::{
+    ExecutionState, InvalidPlan, Plan, PlanEnd, PlanInput, PlanStep, StepField, StepStatus,
+    parse_plan,
+};
 pub use policy::{
     Adjusted, Bound, ClockWish, OnTimeout, Policy, PolicyLayer, PolicyTable, Presence,
     TenantPolicy, Terms, WhenAbsent, Wish,

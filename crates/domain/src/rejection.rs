@@ -1,6 +1,6 @@
 //! Why a command was refused: one stable code each.
 
-use crate::{InvalidQuestion, OptionId, QuestionId};
+use crate::{InvalidPlan, InvalidQuestion, OptionId, QuestionId};
 
 /// What is wrong with an answer. The clarification stays open and the author keeps the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +77,9 @@ pub enum Rejection {
     /// The questions cannot be shown (E4).
     #[error(transparent)]
     InvalidQuestion(#[from] InvalidQuestion),
+    /// The plan cannot be shown (E16).
+    #[error(transparent)]
+    InvalidPlan(#[from] InvalidPlan),
     /// No such clarification in this session.
     #[error("No such clarification")]
     UnknownClarification,
@@ -114,6 +117,7 @@ impl Rejection {
             Rejection::Busy => "BUSY",
             Rejection::TooManyPending { .. } => "TOO_MANY_PENDING",
             Rejection::InvalidQuestion(_) => "INVALID_QUESTION",
+            Rejection::InvalidPlan(_) => "INVALID_PLAN",
             Rejection::UnknownClarification => "UNKNOWN_CLARIFICATION",
             Rejection::NotAddressed => "NOT_ADDRESSED",
             Rejection::InvalidAnswer(_) => "INVALID_ANSWER",

@@ -1,8 +1,9 @@
 //! The state of a session: the fold of its events since its turn began.
 
+use crate::plan::Planning;
 use crate::{
     Account, AskCommand, Clarification, ClarifyId, Commit, ContextId, Dialect, Event, Holder,
-    LateMessage, ProfileId, SCHEMA, Timestamp, Turn, TurnEnd,
+    LateMessage, Plan, ProfileId, SCHEMA, Timestamp, Turn, TurnEnd, UpdateId,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub struct Session {
     account: Account,
     late: Vec<LateMessage>,
     work_begun: bool,
+    planning: Planning,
     unreadable: bool,
 }
 
@@ -41,10 +43,17 @@ impl Session {
                 self.turn = Some(turn.clone());
                 self.ended = None;
                 self.clarifications.clear();
+                self.planning = Planning::begun(turn);
             }
+            Event::Plan {
+                update_id, plan, ..
+            } => self.planning.updated(update_id, plan),
             Event::Worked { .. } => self.work_begun = true,
             Event::Ended {
-                context_id, end, ..
+                context_id,
+                end,
+                plan,
+                ..
             } => {
                 if self
                     .turn
@@ -52,6 +61,9 @@ impl Session {
                     .is_some_and(|t| t.context_id == *context_id)
                 {
                     self.ended = Some(*end);
+                    if let Some(plan) = plan {
+                        self.planning.ended(plan);
+                    }
                 }
             }
             Event::Requested { clarify_id, .. } => {
@@ -113,11 +125,12 @@ impl Session {
         self.check_invariants();
     }
 
-    /// Drops what a turn that is over asked; the turn itself stays. While a turn is active this
-    /// does nothing.
+    /// Drops what a turn that is over asked and planned; the turn itself stays. While a turn is active
+    /// this does nothing.
     pub fn forget_clarifications(&mut self) {
         if self.active_turn().is_none() {
             self.clarifications.clear();
+            self.planning.forget();
         }
     }
 
@@ -137,6 +150,7 @@ impl Session {
         // What is only half read keeps no law, and nothing is decided about it.
         if !self.unreadable {
             insist(crate::check_waits_in_turn(self));
+            insist(crate::check_plan_runs_in_turn(self));
         }
     }
 
@@ -184,6 +198,25 @@ impl Session {
         self.work_begun
     }
 
+    /// The plan of the latest turn.
+    pub fn plan(&self) -> Option<&Arc<Plan>> {
+        self.planning.plan()
+    }
+
+    /// The highest revision of a plan of this session; 0 before the first.
+    pub const fn plan_revision(&self) -> u64 {
+        self.planning.revision()
+    }
+
+    /// The plan as this update left it, if nothing has changed it since.
+    pub fn plan_after(&self, update_id: &UpdateId) -> Option<&Arc<Plan>> {
+        self.planning.outcome_of(update_id)
+    }
+
+    pub(crate) const fn planning(&self) -> &Planning {
+        &self.planning
+    }
+
     /// The clarification with this id, if it belongs to the latest turn.
     pub fn clarification(&self, id: ClarifyId) -> Option<&Clarification> {
         self.clarifications.get(&id).map(Arc::as_ref)
@@ -200,13 +233,15 @@ impl Session {
         let again = |c: &&Clarification| c.ask_id == ask.ask_id;
         self.clarifications().find(again).or_else(|| {
             let input = ask.input.as_ref().ok()?;
-            let parent = ask.parent.as_ref().or(self.turn.as_ref()?.parent.as_ref());
+            let turn = self.turn.as_ref()?;
+            let parent = ask.parent.as_ref().or(turn.parent.as_ref());
+            let to = turn.addressee(input);
             let same = |c: &&Clarification| {
                 ask.dialect == Dialect::Ask
                     && c.dialect == Dialect::Ask
                     && c.asker_id == ask.asker_id
                     && c.questions == input.questions
-                    && c.to == input.to
+                    && c.to.as_ref() == to
                     && c.parent.as_ref() == parent
             };
             self.pending().find(same)

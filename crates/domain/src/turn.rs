@@ -1,8 +1,8 @@
 //! A turn: the stretch of an agent's work that may ask (E5, E11, E20).
 
 use crate::{
-    BeginCommand, BeginId, ContextId, Language, LateMessage, LeaseName, Millis, Parent,
-    PolicyLayer, ProfileId, RunId, Scope, TURN_CAP, Timestamp,
+    Addressee, AskInput, BeginCommand, BeginId, ContextId, Language, LateMessage, LeaseName,
+    Millis, Parent, PolicyLayer, ProfileId, RunId, Scope, TURN_CAP, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,16 @@ pub enum Holder {
     },
     /// Nobody holds it; it lives until this moment.
     Until(Timestamp),
+}
+
+impl Holder {
+    /// The name that heartbeats carry for it, if any do.
+    pub const fn lease_name(&self) -> Option<&LeaseName> {
+        match self {
+            Holder::Lease { name, .. } => Some(name),
+            Holder::Until(_) => None,
+        }
+    }
 }
 
 /// Why a turn is over.
@@ -128,6 +138,17 @@ pub struct Turn {
     /// Late messages that still wait for a result to ride with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undelivered: Vec<LateMessage>,
+    /// The highest revision of a plan of the session before it (E16).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub plan_revision: u64,
+    /// Whom its questions are meant for when they name nobody: the managers of a group chat (E18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Addressee>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How many earlier begins a turn remembers.
@@ -152,6 +173,8 @@ impl Turn {
             work_begun: false,
             late: Vec::new(),
             undelivered: Vec::new(),
+            plan_revision: 0,
+            to: begin.to.clone(),
         }
     }
 
@@ -164,9 +187,24 @@ impl Turn {
             .collect()
     }
 
+    /// Whether `begin` is for this turn: by its id, or because an asking process, wherever its calls
+    /// come in, has one turn of its own.
+    pub fn is_begun_by(&self, begin: &BeginCommand) -> bool {
+        let same_process = || {
+            let (mine, theirs) = (self.holder.lease_name(), begin.holder.lease_name());
+            self.own && begin.own && mine.is_some() && mine == theirs
+        };
+        self.begin_id == begin.begin_id || same_process()
+    }
+
     /// Which tools it offers.
     pub fn scope(&self) -> Scope {
         self.scope.unwrap_or_default()
+    }
+
+    /// Whom a question is meant for: whom it names, else whom the turn does.
+    pub fn addressee<'a>(&'a self, input: &'a AskInput) -> Option<&'a Addressee> {
+        input.to.as_ref().or(self.to.as_ref())
     }
 
     /// When the turn ends in any case: 28 days, or the moment it was to live until.

@@ -47,6 +47,10 @@ fn it_is_read_folded_and_written_for_ever() {
     assert!(outcome(3).reason == Reason::Deferred && outcome(3).timed_out);
     assert!(outcome(4).reason == Reason::Off && outcome(4).blocked);
     assert_eq!(outcome(5).reason, Reason::Timeout);
+    assert_eq!(
+        (session.plan_revision(), session.plan().unwrap().revision),
+        (4, 4)
+    );
 }
 
 // A field that nothing here holds could change its form unnoticed.
@@ -56,7 +60,12 @@ fn it_holds_every_kind_of_event_and_every_field_that_schema_2_added() {
         .iter()
         .flat_map(|c| c.events.iter().map(Event::kind))
         .collect();
-    for kind in [EventKind::Worked, EventKind::PassedOn, EventKind::Late] {
+    for kind in [
+        EventKind::Worked,
+        EventKind::PassedOn,
+        EventKind::Late,
+        EventKind::Plan,
+    ] {
         assert!(seen.contains(&kind), "{kind:?}");
     }
     for field in [
@@ -94,6 +103,14 @@ fn it_holds_every_kind_of_event_and_every_field_that_schema_2_added() {
         "explanation",
         "select",
         "dismissed",
+        "update_id",
+        "plan_id",
+        "revision",
+        "execution_state",
+        "plan",
+        "created_at",
+        "updated_at",
+        "plan_revision",
     ] {
         assert!(SCHEMA_2.contains(&format!("\"{field}\":")), "{field}");
     }

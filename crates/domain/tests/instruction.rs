@@ -104,18 +104,37 @@ fn what_came_late_is_told_in_the_language_of_the_instruction() {
 
 // contract: E15
 #[test]
-fn a_turn_that_may_not_ask_gets_no_instruction() {
-    let plan_only = Scope {
-        plan: true,
-        clarify: false,
+fn a_turn_that_may_neither_ask_nor_plan_gets_no_instruction() {
+    let turn = Turn {
+        scope: Some(Scope::NONE),
+        ..turn(false)
     };
-    for scope in [Scope::NONE, plan_only] {
-        let turn = Turn {
-            scope: Some(scope),
-            ..turn(false)
-        };
-        for language in Language::ALL {
-            assert_eq!(instruction(&turn, language, Dialect::Studio), "");
+    for language in Language::ALL {
+        for dialect in DIALECTS {
+            assert_eq!(instruction(&turn, language, dialect), "");
+        }
+    }
+}
+
+// contract: E14, E15
+#[test]
+fn a_turn_that_plans_and_may_not_ask_is_told_of_the_plan_alone() {
+    let turn = Turn {
+        scope: Some(Scope {
+            plan: true,
+            clarify: false,
+        }),
+        ..turn(false)
+    };
+    for language in Language::ALL {
+        for dialect in DIALECTS {
+            let text = instruction(&turn, language, dialect);
+            let name = format!("plan_only_{}_{}", dialect.as_str(), language.as_str());
+            insta::assert_snapshot!(name, text);
+            let asks = ["ekko_studio_clarify", "ask_user", "`clarify`"];
+            assert!(!asks.iter().any(|tool| text.contains(tool)), "{text}");
+            // A toolset without the tool says nothing of it.
+            assert_eq!(text.is_empty(), dialect == Dialect::Interaction);
         }
     }
 }

@@ -7,7 +7,8 @@ mod story;
 
 use askbus_domain::{
     Account, Command, Commit, DecidedBy, Event, EventKind, LateMessage, MAX_COMMIT_BYTES, MAX_LATE,
-    Outcome, Presence, QuestionId, Reason, Session, Verdict, check_history, verdict,
+    Outcome, Plan, Presence, QuestionId, Reason, Session, StepStatus, Verdict, check_history,
+    verdict,
 };
 use fixture::late_verdict;
 use proptest::prelude::*;
@@ -325,6 +326,80 @@ proptest! {
         }
     }
 
+    // contract: E16
+    #[test]
+    fn the_highest_revision_is_the_plan_in_whatever_order_its_revisions_are_seen(
+        steps in steps(), order in any::<u64>()
+    ) {
+        for session in walk(&steps) {
+            let mut shown: Vec<Plan> = Vec::new();
+            let mut running: Option<Plan> = None;
+            for event in session.log.events() {
+                match event {
+                    Event::Plan { plan, .. } => {
+                        running = Some(plan.as_ref().clone());
+                        shown.extend(running.clone());
+                    }
+                    Event::Ended { plan: Some(end), .. } => {
+                        shown.extend(running.take().map(|plan| plan.ended(end)));
+                    }
+                    Event::Ended { plan: None, .. } => prop_assert_eq!(&running, &None),
+                    _ => {}
+                }
+            }
+            // Without gaps, from the first on.
+            let revisions: Vec<u64> = shown.iter().map(|p| p.revision).collect();
+            prop_assert_eq!(&revisions, &(1..=revisions.len() as u64).collect::<Vec<_>>());
+            prop_assert_eq!(session.log.state.plan_revision(), revisions.len() as u64);
+            let last = shown.last().cloned();
+            if let Some(plan) = session.log.state.plan() {
+                prop_assert_eq!(Some(plan.as_ref()), last.as_ref());
+                prop_assert_eq!(plan.is_running(), session.log.state.active_turn().is_some());
+            }
+            // Who keeps the highest ends with the last, whatever the order and however often.
+            let mut seen = shown.clone();
+            seen.extend(shown.clone());
+            let by = |plan: &Plan| plan.revision.wrapping_mul(order | 1).rotate_left(17);
+            seen.sort_by_key(by);
+            let kept = seen.into_iter().max_by_key(|plan| plan.revision);
+            prop_assert_eq!(kept, last);
+        }
+    }
+
+    // contract: E16
+    #[test]
+    fn only_the_agent_completes_a_step_and_an_update_counts_once(steps in steps()) {
+        for session in walk(&steps) {
+            let mut taken = HashSet::new();
+            for scene in &session.scenes {
+                for event in &scene.events {
+                    let Event::Ended { plan: Some(end), .. } = event else { continue };
+                    let before = scene.before.plan().unwrap();
+                    let after = before.ended(end);
+                    for (was, is) in before.steps.iter().zip(&after.steps) {
+                        let completed = is.status == StepStatus::Completed;
+                        prop_assert_eq!(completed, was.status == StepStatus::Completed);
+                        prop_assert!(completed || is.status == StepStatus::Pending);
+                    }
+                    prop_assert!(!after.is_running());
+                }
+                for event in &scene.events {
+                    let Event::Plan { update_id, plan, .. } = event else {
+                        if event.kind() == EventKind::Begun {
+                            taken.clear();
+                        }
+                        continue;
+                    };
+                    prop_assert!(taken.insert(update_id));
+                    prop_assert_eq!(scene.events.len(), 1);
+                    let (before, after) = (&scene.before, &scene.after);
+                    prop_assert!(before.clarifications().eq(after.clarifications()));
+                    prop_assert_eq!(after.plan_after(update_id), Some(plan));
+                }
+            }
+        }
+    }
+
     #[test]
     fn only_the_addressed_settle_or_hold(steps in steps()) {
         for scene in walk(&steps).iter().flat_map(|s| &s.scenes) {
@@ -387,6 +462,7 @@ fn the_stories_reach_every_event_and_every_reason_that_exists_now() {
         "late",
         "passed_on",
         "worked",
+        "plan",
         "response",
         "ask_back",
         "dismissed",
@@ -401,6 +477,7 @@ fn the_stories_reach_every_event_and_every_reason_that_exists_now() {
         "NO_ACTIVE_TURN",
         "BUSY",
         "INVALID_QUESTION",
+        "INVALID_PLAN",
         "UNKNOWN_CLARIFICATION",
         "INVALID_ANSWER",
         "TOO_LARGE",

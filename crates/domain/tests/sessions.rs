@@ -5,7 +5,8 @@
 mod fixture;
 
 use askbus_domain::{
-    CancelCause, Command, Dialect, Event, GoesOn, Holder, LateAnswer, Millis, Session, TurnEnd,
+    BeginCommand, CancelCause, Command, Dialect, Event, GoesOn, Holder, LateAnswer, Millis,
+    Rejection, Session, TurnEnd,
 };
 use fixture::{Log, ask, at, begin, chosen, cid, ctx, end, id, outcome, pending, question};
 use serde_json::json;
@@ -81,6 +82,49 @@ fn only_an_active_turn_that_somebody_holds_has_a_lease() {
     alone.holder = Holder::Until(at(60_000));
     log.run(&Command::Begin(alone), at(2)).unwrap();
     assert_eq!(log.state.turn_lease(), None);
+}
+
+// However many places its calls come in at: none of them ends what another one asked.
+// contract: E11
+#[test]
+fn an_asking_process_has_one_turn_of_its_own() {
+    let own = |n| BeginCommand {
+        own: true,
+        ..begin(n)
+    };
+    let mut log = Log::default();
+    log.run(&Command::Begin(own(1)), at(0)).unwrap();
+    log.run(&asks(1), at(1)).unwrap();
+    assert_eq!(log.decide(&Command::Begin(own(2)), at(2)), Ok(Vec::new()));
+    let turn = log.state.latest_turn().unwrap().0.clone();
+    assert!(turn.is_begun_by(&own(2)));
+    // Another process's begin, a host's, and one that nobody holds replace it.
+    let mut stranger = own(3);
+    stranger.holder = Holder::Lease {
+        name: id("stranger"),
+        ttl: Millis(15_000),
+    };
+    let mut alone = own(4);
+    alone.holder = Holder::Until(at(60_000));
+    for other in [stranger, alone, begin(5)] {
+        assert!(!turn.is_begun_by(&other));
+        let events = log.decide(&Command::Begin(other), at(2)).unwrap();
+        let ended = |e: &Event| matches!(e, Event::Ended { end, .. } if *end == TurnEnd::Replaced);
+        assert!(events.iter().any(ended), "{events:?}");
+    }
+    let mut foreign = own(6);
+    foreign.profile = id("other");
+    let refused = log.decide(&Command::Begin(foreign), at(2));
+    assert_eq!(refused, Err(Rejection::ContextExpired));
+    // A turn that may not be asked in any more is not gone on with.
+    let over = turn.cap();
+    let next = log.decide(&Command::Begin(own(7)), over).unwrap();
+    assert!(next.iter().any(|e| matches!(e, Event::Begun { .. })), "{next:?}");
+    log.run(&end(1, TurnEnd::Completed), at(3)).unwrap();
+    let next = log.run(&Command::Begin(own(8)), at(4)).unwrap();
+    assert!(matches!(&next[..], [Event::Begun { .. }]), "{next:?}");
+    // A begin that was repeated late joins the turn that followed it.
+    assert_eq!(log.decide(&Command::Begin(own(1)), at(5)), Ok(Vec::new()));
 }
 
 // A host may say what it decides, and nothing that only the system does.

@@ -56,7 +56,7 @@ pub(super) fn decide_ask(
         questions: Arc::clone(&input.questions),
         clock,
         requested_at: now,
-        to: input.to.clone(),
+        to: turn.addressee(input).cloned(),
         parent: ask.parent.clone().or_else(|| turn.parent.clone()),
         terms: policy.terms,
         adjusted,

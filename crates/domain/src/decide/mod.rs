@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod plan;
 mod turn;
 
 pub use answer::pass_on_verdict;
@@ -31,6 +32,7 @@ pub fn decide(state: &Session, command: &Command, now: Timestamp) -> Result<Vec<
             end,
         } => turn::decide_end(state, *context_id, profile, *end, now),
         Command::Ask(ask) => ask::decide_ask(state, ask, now),
+        Command::UpdatePlan(update) => plan::decide_update(state, update, now),
         Command::Answer(answer) => {
             answer::decide_by_person(state, asked(&answer.clarify_id)?, command, now)
         }

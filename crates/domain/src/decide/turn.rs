@@ -11,11 +11,15 @@ pub(super) fn decide_begin(
     begin: &BeginCommand,
     now: Timestamp,
 ) -> Result<Vec<Event>, Rejection> {
-    if let Some((turn, _)) = state.latest_turn() {
+    if let Some((turn, end)) = state.latest_turn() {
         if turn.profile != begin.profile {
             return Err(Rejection::ContextExpired);
         }
         if turn.begin_id == begin.begin_id {
+            return Ok(Vec::new());
+        }
+        // Replaced, it would take along what the same process asked elsewhere.
+        if end.is_none() && now < turn.cap() && turn.is_begun_by(begin) {
             return Ok(Vec::new());
         }
         if turn.earlier_begins.contains(&begin.begin_id) {
@@ -40,6 +44,14 @@ pub(super) fn decide_begin(
     } else {
         turn.late = state.late().to_vec();
     }
+    // Whatever the old turn's plan came to is below the first revision of the next one.
+    turn.plan_revision = events
+        .iter()
+        .find_map(|event| match event {
+            Event::Ended { plan, .. } => plan.as_ref().map(|end| end.revision),
+            _ => None,
+        })
+        .unwrap_or(state.plan_revision());
     events.push(Event::Begun { turn });
     Ok(events)
 }
@@ -87,6 +99,7 @@ pub(super) fn end_turn(state: &Session, turn: &Turn, end: TurnEnd, now: Timestam
         context_id: turn.context_id,
         end,
         account: Some(account.figures()),
+        plan: state.plan().and_then(|plan| plan.ending(end, now)),
     });
     events
 }

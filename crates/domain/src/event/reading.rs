@@ -5,7 +5,7 @@
 use super::{Event, EventKind};
 use crate::{
     Addressee, Adjusted, AskId, AskerId, AskerInfo, ClarifyId, Clock, ContextId, Dialect, Figures,
-    Millis, Outcome, Parent, Questions, Terms, Timestamp, Turn, TurnEnd,
+    Millis, Outcome, Parent, PlanEnd, Questions, Terms, Timestamp, Turn, TurnEnd,
 };
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
@@ -131,12 +131,14 @@ fn ended<'de, A: MapAccess<'de>>(map: A) -> Result<Event, A::Error> {
         context_id: ContextId,
         end: TurnEnd,
         account: Option<Figures>,
+        plan: Option<PlanEnd>,
     }
     let read = Ended::deserialize(MapAccessDeserializer::new(map))?;
     Ok(Event::Ended {
         context_id: read.context_id,
         end: read.end,
         account: read.account,
+        plan: read.plan,
     })
 }
 
@@ -307,7 +309,7 @@ mod tests {
                 }
             }
         }
-        assert!(kinds.len() >= 7, "{kinds:?}");
+        assert!(kinds.len() >= 8, "{kinds:?}");
     }
 
     #[test]

@@ -4,12 +4,14 @@
 use crate::fixture::{Log, ask, at, begin, cid, ctx, entry, id, person, response};
 use askbus_domain::{
     Addressee, Answer, AnswerAction, AnswerEntry, Clarification, ClarifyId, Command, ContextId,
-    Dialect, Event, Holder, Millis, OnTimeout, Parent, PolicyLayer, Presence, ProfileId, Rejection,
-    Response, Rights, Scope, Session, Timestamp, TurnEnd, WhenAbsent, Wish,
+    Dialect, Event, Holder, Millis, OnTimeout, Parent, PlanCommand, PlanId, PolicyLayer, Presence,
+    ProfileId, Rejection, Response, Rights, Scope, Session, Timestamp, TurnEnd, WhenAbsent, Wish,
+    parse_plan,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::json;
+use uuid::Uuid;
 
 /// What one step of a story does; ids are picked from what the session has seen so far.
 #[derive(Debug, Clone)]
@@ -55,6 +57,12 @@ pub enum Act {
         to: Option<Index>,
         bob: bool,
         answer: u8,
+    },
+    UpdatePlan {
+        update: u128,
+        context: Option<u128>,
+        foreign: bool,
+        plan: u8,
     },
     ToolUse {
         context: Option<u128>,
@@ -175,6 +183,9 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(to, bob, ago, rights)| Act::Hold { to, bob, ago, rights }),
         2 => (target(), any::<bool>(), 0..8_u8)
             .prop_map(|(to, bob, answer)| Act::PassOn { to, bob, answer }),
+        2 => (0..40_u128, mostly_none(0..5_u128), rarely(), 0..6_u8)
+            .prop_map(|(update, context, foreign, plan)| Act::UpdatePlan {
+                update, context, foreign, plan }),
         1 => (mostly_none(0..5_u128), rarely(), 0..3_u8)
             .prop_map(|(context, foreign, tool)| Act::ToolUse { context, foreign, tool }),
         1 => (target(), rarely()).prop_map(|(to, foreign)| Act::Cancel { to, foreign }),
@@ -199,7 +210,7 @@ fn beside() -> impl Strategy<Value = Beside> {
     )
 }
 
-/// Stories of up to sixty steps; each session's turn has begun.
+/// Stories of up to 63 steps; each session's turn has begun.
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step =
         (prop::bool::weighted(0.15), wait(), act()).prop_map(|(second_session, jump, act)| Step {
@@ -207,7 +218,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
             jump,
             act,
         });
-    prop::collection::vec(step, 1..60)
+    prop::collection::vec(step, 1..64)
 }
 
 const CONTENTS: u8 = 17;
@@ -300,6 +311,27 @@ fn policy(n: u8) -> PolicyLayer {
     }
 }
 
+/// Everything an agent may plan, fitting or not.
+fn planned(n: u8) -> serde_json::Value {
+    let step = |id: &str, status: &str| json!({"id": id, "step": "do it", "status": status});
+    match n {
+        0 => json!({"plan": []}),
+        1 => json!({"plan": [step("a", "pending")]}),
+        2 => {
+            json!({"plan": [step("a", "completed"), step("b", "in_progress"), step("c", "pending")]})
+        }
+        3 => json!({"plan": [step("a", "in_progress"), step("b", "in_progress")]}),
+        4 => {
+            let text = "\u{1}".repeat(200);
+            let steps: Vec<_> = (0..30)
+                .map(|n| json!({"id": format!("{n}"), "step": text.clone() + "x", "status": "pending"}))
+                .collect();
+            json!({"plan": steps})
+        }
+        _ => json!({"plan": [step("a", "completed")], "explanation": "done soon"}),
+    }
+}
+
 fn profile(foreign: bool) -> ProfileId {
     id(if foreign { "other" } else { "default" })
 }
@@ -335,6 +367,7 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
                 clarify: false,
             });
             command.policy = policy(if *host == 3 { 1 } else { 9 });
+            command.to = (*host == 4).then(|| Addressee::Group(id("ops")));
             command.context_id = ctx(*context);
             command.profile = profile(*foreign);
             if let Some(ms) = until {
@@ -453,6 +486,18 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
                 },
             }
         }
+        Act::UpdatePlan {
+            update,
+            context,
+            foreign,
+            plan,
+        } => Command::UpdatePlan(Box::new(PlanCommand {
+            update_id: id(&format!("update-{update}")),
+            plan_id: PlanId::from_uuid(Uuid::from_u128(n as u128)),
+            context_id: live(context),
+            profile: profile(*foreign),
+            input: parse_plan(&planned(*plan)),
+        })),
         Act::ToolUse {
             context,
             foreign,
