@@ -119,7 +119,10 @@ fn an_asking_process_has_one_turn_of_its_own() {
     // A turn that may not be asked in any more is not gone on with.
     let over = turn.cap();
     let next = log.decide(&Command::Begin(own(7)), over).unwrap();
-    assert!(next.iter().any(|e| matches!(e, Event::Begun { .. })), "{next:?}");
+    assert!(
+        next.iter().any(|e| matches!(e, Event::Begun { .. })),
+        "{next:?}"
+    );
     log.run(&end(1, TurnEnd::Completed), at(3)).unwrap();
     let next = log.run(&Command::Begin(own(8)), at(4)).unwrap();
     assert!(matches!(&next[..], [Event::Begun { .. }]), "{next:?}");

@@ -6,38 +6,42 @@
 
 mod asked;
 mod attachment;
+mod backoff;
 mod branch;
+mod call;
 mod connection;
 mod heard;
 mod ids;
 mod on_bus;
+mod options;
 mod parked;
 mod place;
+mod planning;
 mod resolutions;
 mod table;
 mod turn;
 mod waiting;
 
 pub use asked::{Asked, Settled};
+pub use call::{AskCall, Notice, Notices, Origin, silent};
 pub use connection::Token;
 pub use on_bus::BusOptions;
+pub use options::{AskerInfo, AskerOptions};
 pub use parked::Unclaimed;
 pub use resolutions::Outcomes;
 pub use waiting::{Joined, Waiting};
 
 use crate::metrics::Figures;
-use askbus_domain::Dialect;
-use askbus_wire::client::Target;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
 use askbus_wire::trace::Trace;
+use backoff::Backoff;
 use connection::Connection;
 use futures::future::join_all;
 use ids::Ids;
 use parked::Parked;
 use place::Patience;
 use resolutions::{Link, Resolutions};
-use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use table::Table;
@@ -47,7 +51,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tonic::transport::Channel;
 use turn::OwnTurn;
 
 /// The name of this service in traces.
@@ -56,118 +59,6 @@ const SERVICE: &str = "askbus-mcp-adapter";
 const WITHDRAW_LIMIT: Duration = Duration::from_millis(700);
 /// How long [`Asker::close`] waits for withdrawals, and then for the end of the turn.
 const CLOSE_LIMITS: (Duration, Duration) = (Duration::from_millis(350), Duration::from_millis(300));
-
-/// What an asking process is made of.
-pub struct AskerOptions {
-    /// Where the service listens.
-    pub target: Target,
-    /// The credential, of role agent or host.
-    pub token: Token,
-    /// One of the profiles the credential allows; none: its first.
-    pub profile: Option<String>,
-    /// The session to ask in; none: the one that the first call's client names, else one of this
-    /// process's own.
-    pub session: Option<String>,
-    /// The context of a host's turn (`ASKBUS_CONTEXT`); none: a turn of this process's own.
-    pub context: Option<String>,
-    /// Who asks, for the person to read.
-    pub info: AskerInfo,
-    /// How long a call waits for a service that cannot be reached; zero: one attempt.
-    pub patience: Duration,
-    /// How it learns how its questions end.
-    pub outcomes: Outcomes,
-    /// The name it is known by; none: one of its own. Who takes another's name keeps what that one
-    /// asked.
-    pub asker_id: Option<String>,
-    /// A connection to `target` that it shares with others; none: one of its own.
-    pub channel: Option<Channel>,
-}
-
-/// Who asks. Everything in it is this process's own claim, cut to 300 characters a field.
-#[derive(Debug, Clone, Default)]
-pub struct AskerInfo {
-    /// Client name and version; a call may name its own.
-    pub client: String,
-    /// Machine.
-    pub host: String,
-    /// Working directory.
-    pub cwd: String,
-}
-
-/// Which agent asks, as far as its client says so.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The client's own id of the conversation; names the session of a process that was given none.
-    pub session: Option<String>,
-    /// The client's own marker of its turn.
-    pub turn: Option<String>,
-    /// The conversation above, when a sub-agent asks.
-    pub parent: Option<String>,
-    /// What the sub-agent is called.
-    pub name: String,
-}
-
-/// One call of a tool that asks.
-#[derive(Debug, Clone)]
-pub struct AskCall {
-    /// How the caller speaks.
-    pub dialect: Dialect,
-    /// The arguments as they came; the service reads them.
-    pub arguments: Value,
-    /// A context of the call's own, stronger than [`AskerOptions::context`].
-    pub context: Option<String>,
-    /// The client behind this call, stronger than [`AskerInfo::client`].
-    pub client: Option<String>,
-    /// What the client says of the agent behind this call.
-    pub origin: Origin,
-    /// How long the caller can wait from `started` on, when its call cannot be resumed.
-    pub limit: Option<Duration>,
-    /// When the call came.
-    pub started: Instant,
-    /// The trace it belongs to.
-    pub trace: Trace,
-}
-
-impl AskCall {
-    /// A call that came now, in a new trace, without a limit or a context of its own.
-    pub fn new(dialect: Dialect, arguments: Value) -> Self {
-        Self {
-            dialect,
-            arguments,
-            context: None,
-            client: None,
-            origin: Origin::default(),
-            limit: None,
-            started: Instant::now(),
-            trace: Trace::begin(),
-        }
-    }
-}
-
-/// What a caller may want to know while it waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
-    /// The service cannot be reached; attempts go on.
-    Unreachable,
-    /// The question is before the person.
-    Asked {
-        /// Its id.
-        clarify_id: String,
-    },
-    /// A person works on it: the deadline no longer counts.
-    Held {
-        /// Who.
-        person: String,
-    },
-}
-
-/// Hears notices; must return at once.
-pub type Notices = Arc<dyn Fn(Notice) + Send + Sync>;
-
-/// Notices to nobody.
-pub fn silent() -> Notices {
-    Arc::new(|_| {})
-}
 
 struct Inner {
     asker_id: String,
@@ -221,11 +112,6 @@ impl Asker {
     }
 
     fn with_ids(options: AskerOptions, ids: Ids) -> Self {
-        // Under one name there is one turn, wherever it is begun.
-        let first_begin = options
-            .asker_id
-            .as_ref()
-            .map(|name| format!("{name}-first"));
         let asker_id = options
             .asker_id
             .unwrap_or_else(|| format!("mcp-{}", ids.new_id()));
@@ -235,7 +121,7 @@ impl Asker {
                 options.session,
                 asker_id.clone(),
                 profile.clone(),
-                first_begin.unwrap_or_else(|| ids.new_id()),
+                ids.new_id(),
             ),
             ids,
             asker_id,
@@ -380,18 +266,6 @@ impl Inner {
     }
 }
 
-/// Pauses between attempts: 100 ms, doubling up to 2 s.
-#[derive(Default)]
-struct Backoff(u32);
-
-impl Backoff {
-    fn next_pause(&mut self) -> Duration {
-        let pause = Duration::from_millis(100 << self.0.min(5));
-        self.0 = self.0.saturating_add(1);
-        pause.min(Duration::from_secs(2))
-    }
-}
-
 fn closed() -> WireError {
     WireError::new(
         ErrorCode::Unavailable,
@@ -402,16 +276,4 @@ fn closed() -> WireError {
 /// Locks; a panic elsewhere leaves the plain maps behind these locks whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_grow_to_two_seconds() {
-        let mut backoff = Backoff::default();
-        let pauses: Vec<_> = (0..7).map(|_| backoff.next_pause().as_millis()).collect();
-        assert_eq!(pauses, [100, 200, 400, 800, 1600, 2000, 2000]);
-    }
 }

@@ -1,12 +1,14 @@
 //! MCP over lines (standard input and output, or any other pair of streams), and over HTTP.
 
 mod callers;
+mod calls;
 #[cfg(test)]
 mod fuzz;
 mod handler;
 pub mod http;
 mod limits;
 mod lines;
+mod offered;
 mod origin;
 mod progress;
 mod waiting;
@@ -16,6 +18,7 @@ use crate::toolset::{Gate, Toolset};
 use callers::{Callers, Template};
 use handler::Handler;
 use lines::Lines;
+use offered::Offered;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use std::net::SocketAddr;
@@ -106,8 +109,10 @@ where
     let callers = Callers::one(Arc::clone(&asker), template);
     let handler = Handler {
         callers: Arc::clone(&callers),
-        toolset: options.toolset,
-        gate: options.gate,
+        offered: Offered {
+            toolset: options.toolset,
+            gate: options.gate,
+        },
         panel: options.panel,
         has_context,
         budget: options.budget,

@@ -6,6 +6,7 @@ pub mod capabilities;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod interaction;
+pub mod plan;
 pub mod studio;
 
 use askbus_domain::{LateMessage, Outcome, QuestionAnswer, Reason};
@@ -13,6 +14,7 @@ use askbus_wire::convert::surface_word;
 use askbus_wire::error::{ErrorCode, WireError};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -23,10 +25,11 @@ pub const CALL_LIMIT: Duration = Duration::from_secs(320);
 /// A set of tools, one per dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Toolset {
-    /// `ask_user`, `await_answer` and `list_capabilities`.
+    /// `ask_user`, `update_plan`, `await_answer` and `list_capabilities`.
     #[default]
     Ask,
-    /// `ekko_studio_clarify`, within a host's turn and behind its gate (E1, E2).
+    /// `ekko_studio_update_plan` and `ekko_studio_clarify`, within a host's turn and behind its gate
+    /// (E1, E2).
     Studio,
     /// `clarify`: one question with at most four choices (N1).
     Interaction,
@@ -67,7 +70,8 @@ impl FromStr for Toolset {
     }
 }
 
-/// The gate of the studio tools (E2): closed unless the host opens it.
+/// The gate of the studio tools (E2): to ask is closed unless the host opens it, to plan is open unless
+/// the host closes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Gate {
     user_clarification: bool,
@@ -89,13 +93,24 @@ impl Gate {
         }
     }
 
+    /// Whether plans can be shown.
+    pub const fn plan_is_open(self) -> bool {
+        !self.native_task_plan
+    }
+
     /// Whether `ekko_studio_clarify` exists.
     pub const fn clarify_is_open(self) -> bool {
         self.user_clarification && !self.native_task_plan
     }
 }
 
-fn tool(name: &'static str, title: &str, text: &'static str, input: Value, output: Value) -> Tool {
+fn tool(
+    name: &'static str,
+    title: &str,
+    text: impl Into<Cow<'static, str>>,
+    input: Value,
+    output: Value,
+) -> Tool {
     let annotations = ToolAnnotations::with_title(title)
         .read_only(true)
         .destructive(false)
@@ -155,7 +170,7 @@ fn failure_text(error: &WireError) -> String {
 fn actor(outcome: &Outcome) -> Value {
     outcome.actor.as_ref().map_or(
         Value::Null,
-        |actor| json!({"person": actor.person.as_str(), "surface": surface_word(actor.surface)}),
+        |actor| json!({"person": actor.person.as_str(), "surface": surface_word(&actor.surface)}),
     )
 }
 
@@ -176,7 +191,7 @@ fn late_messages(list: &[LateMessage]) -> Value {
         json!({
             "clarify_id": m.clarify_id.to_string(),
             "answer_id": m.answer_id.as_str(),
-            "actor": {"person": m.actor.person.as_str(), "surface": surface_word(m.actor.surface)},
+            "actor": {"person": m.actor.person.as_str(), "surface": surface_word(&m.actor.surface)},
             "asked": m.asked,
             "action": m.action,
             "answers": answers(&m.answers),

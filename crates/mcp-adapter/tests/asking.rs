@@ -246,6 +246,36 @@ async fn an_ask_whose_reply_was_lost_is_repeated_under_its_id() {
     });
 }
 
+/// Whether it was asked is not known for a while; then the service says that it was not.
+#[tokio::test]
+async fn an_ask_in_doubt_that_is_then_refused_ends_with_the_refusal() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    for script in [
+        Script::Fail(ErrorCode::Unavailable),
+        Script::Fail(ErrorCode::LogUnavailable),
+        Script::Fail(ErrorCode::TooManyPending),
+    ] {
+        service.script(script);
+    }
+    client.ask(1, "q").await;
+    let result = client.result(1).await;
+    let structured = &result["structuredContent"];
+    assert_eq!(
+        (&result["isError"], &structured["reason"]),
+        (&json!(true), &json!("TOO_MANY_PENDING"))
+    );
+    // Some clients give their model the object alone.
+    assert_eq!(structured["message"], result["content"][0]["text"]);
+    service.state(|s| {
+        assert!(s.asks.iter().all(|a| a.ask_id == s.asks[0].ask_id));
+        assert_eq!((s.asks.len(), s.cancels.len()), (3, 0));
+    });
+    // It is nobody's: nothing is left that would be withdrawn with the client.
+    client.end().await;
+    service.state(|s| assert_eq!(s.cancels, Vec::<String>::new()));
+}
+
 #[tokio::test]
 async fn an_outcome_may_come_before_the_reply_to_its_ask() {
     let service = Service::up();
@@ -293,6 +323,25 @@ async fn an_own_turn_that_ended_is_begun_anew_once() {
     let result = client.result(3).await;
     assert_eq!(result["structuredContent"]["reason"], "NO_ACTIVE_TURN");
     assert_eq!(result["isError"], true);
+}
+
+/// The reply to a begin was lost, and others under the same name have gone on since.
+#[tokio::test]
+async fn a_begin_that_was_overtaken_is_made_anew_once() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    service.state(|s| s.refused_begins.push_back(ErrorCode::ContextExpired));
+    client.ask(1, "q").await;
+    service.settle(&service.question(0).await, answer("a"));
+    assert_eq!(client.result(1).await["isError"], false);
+
+    let mut client = Client::ask_toolset(service.options()).await;
+    for _ in 0..2 {
+        service.state(|s| s.refused_begins.push_back(ErrorCode::ContextExpired));
+    }
+    client.ask(1, "q").await;
+    let result = client.result(1).await;
+    assert_eq!(result["structuredContent"]["reason"], "CONTEXT_EXPIRED");
 }
 
 // A turn that somebody ended on purpose takes its questions with it: two processes in one session

@@ -41,8 +41,8 @@ pub struct Client {
     pub label: &'static str,
     /// How its model reaches the tools of an MCP server.
     pub access: Access,
-    /// The tools that it is given.
-    pub toolset: Toolset,
+    /// The tool it asks with, by the name that it is shown.
+    pub tool: &'static str,
     prepare: fn(&Place) -> Result<Program>,
 }
 
@@ -58,15 +58,6 @@ const ALL: [&Client; 9] = [
     &gemini::CLIENT,
     &qwen::CLIENT,
 ];
-
-/// What a client is given to ask with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Toolset {
-    /// `ask_user`.
-    Ask,
-    /// `clarify`.
-    Interaction,
-}
 
 /// What the client does when its model wants to use a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -54,7 +54,7 @@ client!(dsh, "dsh", answered after 70 s, by HandBack);
 client!(gemini, "gemini");
 client!(qwen, "qwen");
 
-/// The tests of one client whose server has `await_answer`.
+/// The tests of one client whose calls are handed back.
 macro_rules! handed_back {
     ($($module:ident $name:literal)*) => {
         mod handed_back {
@@ -79,6 +79,7 @@ handed_back! {
     pi "pi"
     pi_mcp_adapter "pi-mcp-adapter"
     dsh "dsh"
+    gemini "gemini"
     qwen "qwen"
 }
 

@@ -2,7 +2,7 @@
 
 use crate::story::Stage;
 use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::clis::{Client, Toolset};
+use askbus_testkit::clis::Client;
 use askbus_testkit::model::Asker;
 use askbus_testkit::workspace;
 use serde_json::Value;
@@ -15,9 +15,9 @@ pub async fn the_same_as_recorded(name: &str) -> Result<()> {
         .start_recorded(&stage.model, stage.up.askbus())?;
     let id = stage.asked(&run).await?;
     let seen = stage.answered(&id, &mut run).await?;
-    let mut now = recording.read(stage.tool)?;
+    let mut now = recording.read(stage.client.tool)?;
     let result = seen.conversation.results.last().context("no result")?;
-    now["model_reads"] = read_of(result, stage.client.toolset).into();
+    now["model_reads"] = read_of(result).into();
     documented(stage.client)?;
     compare(&now, name, "recorded.json")
 }
@@ -31,7 +31,7 @@ pub async fn a_sub_agent_as_recorded(name: &str) -> Result<()> {
     let shown = stage.shown(&run).await?;
     let id = shown["clarify_id"].as_str().context("no id")?;
     stage.answered(id, &mut run).await?;
-    let now = recording.read(stage.tool)?;
+    let now = recording.read(stage.client.tool)?;
     let turn = &now["meta"]["x-codex-turn-metadata"];
     let (session, thread) = (&turn["session_id"], &turn["thread_id"]);
     ensure!(session != thread, "it asked as the agent itself: {now:#}");
@@ -74,17 +74,11 @@ fn documented(client: &Client) -> Result<()> {
 }
 
 /// A result is a text and an object with the same content; this is what of it the model was given.
-fn read_of(result: &str, toolset: Toolset) -> &'static str {
+fn read_of(result: &str) -> &'static str {
     let object = result.contains("clarify_id");
-    let text = match toolset {
-        // The object says it too, in its `message`.
-        Toolset::Ask => {
-            let said = result.matches("The person answered.").count();
-            said > usize::from(object)
-        }
-        // Its text is the answer and nothing else, and so in the object too.
-        Toolset::Interaction => !object,
-    };
+    // The object says it too, in its `message`.
+    let said = result.matches("The person answered.").count();
+    let text = said > usize::from(object);
     match (text, object) {
         (true, true) => "both",
         (true, false) => "the text",

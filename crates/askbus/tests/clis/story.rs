@@ -1,7 +1,7 @@
 //! The one story: the model asks, the question waits, a person answers, the model hears it.
 
 use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::clis::{Approval, Client, Limit, Run, Toolset};
+use askbus_testkit::clis::{Approval, Client, Limit, Run};
 use askbus_testkit::model::{Asker, Model, Script, Seen};
 use askbus_testkit::{AskbusUp, Person, Socket};
 use serde_json::{Value, json};
@@ -19,7 +19,6 @@ const ALONE: Duration = Duration::from_secs(3);
 /// What takes part.
 pub struct Stage {
     pub client: &'static Client,
-    pub tool: &'static str,
     pub model: Model,
     pub up: AskbusUp,
     pub person: Person,
@@ -36,24 +35,14 @@ impl Stage {
     pub async fn set_for(name: &str, asker: Asker) -> Result<Self> {
         alone()?;
         let client = Client::named(name)?;
-        let (tool, question) = match client.toolset {
-            // As the schema has it: some clients refuse what is not.
-            Toolset::Ask => {
-                let options = json!([{"label": "Red"}, {"label": "Blue"}]);
-                let question = json!({"question": QUESTION, "options": options});
-                ("ask_user", json!({"questions": [question]}))
-            }
-            Toolset::Interaction => {
-                let question = json!({"question": QUESTION, "choices": ["Red", "Blue"]});
-                ("clarify", question)
-            }
-        };
-        let access = client.access;
+        // As the schema has it, in both ways: some clients refuse what is not.
+        let options = json!([{"label": "Red"}, "Blue"]);
+        let question = json!({"question": QUESTION, "options": options});
         let script = Script {
             asker,
-            tool,
-            question,
-            access,
+            tool: client.tool,
+            question: json!({"questions": [question]}),
+            access: client.access,
         };
         let model = Model::start(script).await?;
         let up = AskbusUp::start(BINARY).await?;
@@ -61,7 +50,6 @@ impl Stage {
         let socket = person.socket().await?;
         Ok(Self {
             client,
-            tool,
             model,
             up,
             person,

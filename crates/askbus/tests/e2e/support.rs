@@ -1,7 +1,7 @@
 //! What several of the tests do.
 
 use anyhow::{Context as _, Result};
-use askbus_testkit::{Askbus, AskbusUp, Finished, Person, Process};
+use askbus_testkit::{Askbus, AskbusUp, Finished, McpHttp, Person, Process};
 use serde_json::{Value, json};
 
 /// The program under test.
@@ -78,4 +78,16 @@ pub async fn ask(
 /// The one JSON object on standard output.
 pub fn object(done: &Finished) -> Result<Value> {
     serde_json::from_str(done.stdout.trim()).with_context(|| format!("{done:?}"))
+}
+
+/// Waits over HTTP by the id of a question for as long as it takes.
+pub async fn settled(client: &McpHttp, wait: &Value) -> Result<Value> {
+    for id in 100..200 {
+        let mut call = client.call(id, "await_answer", wait.clone()).await?;
+        let result = call.result().await?;
+        if result["structuredContent"]["status"] != "pending" {
+            return Ok(result);
+        }
+    }
+    anyhow::bail!("it never settles")
 }

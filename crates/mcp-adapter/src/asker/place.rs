@@ -25,7 +25,7 @@ pub(super) enum Patience {
 }
 
 impl Patience {
-    fn is_over(self) -> bool {
+    pub(super) fn is_over(self) -> bool {
         matches!(self, Patience::Until(end) if Instant::now() >= end)
     }
 }
@@ -204,16 +204,25 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     async fn send(&mut self) -> Result<Asked, WireError> {
         loop {
-            let given = self.call.context.as_ref().or(self.inner.context.as_ref());
+            let inner = self.inner;
+            let given = self.call.context.as_ref().or(inner.context.as_ref());
             let (context_id, own_turn) = if let Some(context_id) = given {
                 (context_id.clone(), false)
             } else {
-                let turn = &self.inner.turn;
                 let named = self.call.origin.session.as_deref();
-                let context = turn.context(&self.inner.connection, &self.call.trace, named);
-                (context.await?, true)
+                let context = inner
+                    .turn
+                    .context(&inner.connection, &self.call.trace, named);
+                match context.await {
+                    Ok(context_id) => (context_id, true),
+                    Err(error) if !self.renewed && is_turn_over(error.code) => {
+                        self.renewed = true;
+                        inner.turn.overtaken(inner.ids.new_id());
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
             };
-            let inner = self.inner;
             let placing = self.placing.get_or_insert_with(|| inner.table.placing());
             let body = self
                 .call
@@ -260,51 +269,16 @@ pub(super) const fn may_pass(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::Unavailable | ErrorCode::LogUnavailable)
 }
 
-const fn is_turn_over(code: ErrorCode) -> bool {
+pub(super) const fn is_turn_over(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::ContextExpired | ErrorCode::NoActiveTurn)
 }
 
-impl AskCall {
-    fn request(
-        &self,
-        inner: &Inner,
-        ask_id: &str,
-        context_id: &str,
-        branch: &str,
-    ) -> proto::AskRequest {
-        let limit = self.limit.map(|limit| {
-            let left = limit.saturating_sub(self.started.elapsed());
-            u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1)
-        });
-        let client = self.client.as_ref().unwrap_or(&inner.info.client);
-        proto::AskRequest {
-            ask_id: ask_id.to_owned(),
-            context_id: context_id.to_owned(),
-            profile: inner.profile.clone(),
-            asker_id: inner.asker_id.clone(),
-            asker: Some(proto::AskerInfo {
-                client: client.clone(),
-                host: inner.info.host.clone(),
-                cwd: inner.info.cwd.clone(),
-                branch: branch.to_owned(),
-            }),
-            dialect: self.dialect.as_str().to_owned(),
-            input: Some(proto::ask_request::Input::ArgumentsJson(
-                self.arguments.to_string(),
-            )),
-            call_limit_ms: limit,
-            client_turn: self.origin.turn.clone().unwrap_or_default(),
-            parent: self.origin.parent.clone().map(|session_id| proto::Parent {
-                session_id,
-                name: self.origin.name.clone(),
-            }),
-            ..Default::default()
-        }
-    }
-}
-
 /// Waits until outcomes are heard and this process counts as alive, for as long as `patience` has it.
-async fn ready(inner: &Arc<Inner>, patience: Patience, notices: &Notices) -> Result<(), WireError> {
+pub(super) async fn ready(
+    inner: &Arc<Inner>,
+    patience: Patience,
+    notices: &Notices,
+) -> Result<(), WireError> {
     listen(inner);
     // What an earlier failure left behind says nothing about now.
     let retry = |link: &mut Link| {

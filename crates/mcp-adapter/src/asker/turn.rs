@@ -9,7 +9,8 @@ use askbus_wire::trace::Trace;
 use std::sync::Mutex;
 
 struct State {
-    /// The same for every attempt at one turn, so that concurrent and repeated begins are one.
+    /// The same for every attempt at one turn, so that concurrent and repeated begins are one. Another
+    /// process under this name has ids of its own; the service gives it the turn that stands.
     begin_id: String,
     context_id: Option<String>,
     /// The trace of the question that the turn began with; its end belongs there too.
@@ -89,6 +90,15 @@ impl OwnTurn {
         let mut state = lock(&self.state);
         if state.context_id.as_deref() == Some(context_id) {
             state.context_id = None;
+            state.begin_id = begin_id;
+        }
+    }
+
+    /// The service knows this begin as that of a turn which others have followed by now: its reply was
+    /// lost. The next question begins by another id.
+    pub(super) fn overtaken(&self, begin_id: String) {
+        let mut state = lock(&self.state);
+        if state.context_id.is_none() {
             state.begin_id = begin_id;
         }
     }

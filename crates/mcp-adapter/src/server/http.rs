@@ -9,6 +9,7 @@ mod sessions;
 
 use super::callers::{Bearer, Callers, Template};
 use super::handler::Handler;
+use super::offered::Offered;
 use super::{AdapterError, Panel};
 use crate::asker::{AskerInfo, Token};
 use crate::metrics::Figures;
@@ -152,8 +153,10 @@ pub async fn serve_http(
     ] {
         let handler = Handler {
             callers: Arc::clone(&callers),
-            toolset,
-            gate: options.gate,
+            offered: Offered {
+                toolset,
+                gate: options.gate,
+            },
             panel: Arc::clone(&options.panel),
             has_context: false,
             budget: options.budget,

@@ -94,6 +94,18 @@ impl Progress {
         }
     }
 
+    /// Of a client that gave no token.
+    #[cfg(test)]
+    pub(super) fn silent() -> Self {
+        Self {
+            to: None,
+            pace: Pace::new(watch::Sender::new(Stage::Asking).subscribe()),
+            panel: Arc::new(|| None),
+            address: None,
+            sent: 0,
+        }
+    }
+
     /// Waits until a notification is due: at once, then at every change of stage, and in between
     /// often enough. Never for a client without a token.
     pub(super) async fn due(&mut self) {

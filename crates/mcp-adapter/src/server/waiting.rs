@@ -110,10 +110,12 @@ impl Wait {
                 Step::Left(true) => return End::Cancelled,
                 // On its way to the service: dropped now, the question would be withdrawn.
                 Step::Left(false) => {
-                    let opened = timeout(LAST_MOMENT, open).await;
-                    return match opened {
+                    return match timeout(LAST_MOMENT, open).await {
                         Ok(Ok(Opened::Waiting(waiting))) => End::Lost(Some(waiting)),
-                        _ => End::Lost(None),
+                        Ok(Ok(Opened::Settled(settled))) => End::Settled(Box::new(Ok(*settled))),
+                        // There is no question that anybody could come back for.
+                        Ok(Err(error)) => End::Settled(Box::new(Err(error))),
+                        Err(_) => End::Lost(None),
                     };
                 }
                 Step::Due => return End::HandedBack(None),
@@ -190,5 +192,45 @@ impl Opened {
             }
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use askbus_wire::error::ErrorCode;
+
+    fn wait(lost: &CancellationToken) -> Wait {
+        Wait {
+            leaving: Leaving {
+                cancelled: lost.child_token(),
+                lost: Some(lost.clone()),
+            },
+            hand_back: None,
+            progress: Progress::silent(),
+        }
+    }
+
+    /// A question whose connection went before it was known to be asked, and which was refused then,
+    /// is nobody's to come back for: whoever still reads the reply hears of the refusal.
+    // contract: E11
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_is_heard_although_the_connection_went_before() {
+        let lost = CancellationToken::new();
+        let refused = async {
+            lost.cancel();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Err(WireError::new(ErrorCode::TooManyPending, "no more"))
+        };
+        let end = wait(&lost).run(refused).await;
+        let End::Settled(settled) = end else {
+            panic!("it ended otherwise");
+        };
+        assert_eq!(settled.unwrap_err().code, ErrorCode::TooManyPending);
+        // What is not known by then is followed up no longer.
+        let never = std::future::pending();
+        let start = Instant::now();
+        assert!(matches!(wait(&lost).run(never).await, End::Lost(None)));
+        assert_eq!(start.elapsed(), LAST_MOMENT);
     }
 }

@@ -11,10 +11,16 @@ use askbus_domain::{
 use askbus_wire::error::WireError;
 use rmcp::model::{CallToolResult, Tool};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Its name.
 pub const NAME: &str = "ask_user";
+/// Its name for clients that hide every tool of the first one, because they have one of that name
+/// themselves. Calls may use either.
+pub const OTHER_NAME: &str = "ask_person";
+/// How such clients' names begin. Measured; see `docs/clients.md`.
+const HIDES_NAME: &str = "gemini";
 
 /// What a client may put before its model about this server.
 pub const INSTRUCTIONS: &str = "\
@@ -43,20 +49,48 @@ the `clarify_id`, again and again, instead of asking anew or going on without an
 dismissal, a cancellation or any other reason is not approval: leave undone what depends on the \
 answer, follow what the result says, and do not put the same question again unless it says so.";
 
-/// The tool as `tools/list` shows it.
-pub fn definition() -> Tool {
-    tool(NAME, "Ask the person", DESCRIPTION, input(), output())
+/// The name that a client of this name is shown.
+pub fn name_for(client: Option<&str>) -> &'static str {
+    let hides = |name: &str| name.trim().to_lowercase().starts_with(HIDES_NAME);
+    if client.is_some_and(hides) {
+        OTHER_NAME
+    } else {
+        NAME
+    }
+}
+
+/// The tool's name, if this is one of its names.
+pub fn known(name: &str) -> Option<&'static str> {
+    [NAME, OTHER_NAME].into_iter().find(|known| *known == name)
+}
+
+/// A text that speaks of the tool, by the name that the client is shown.
+pub(crate) fn worded(text: &'static str, name: &str) -> Cow<'static, str> {
+    if name == NAME {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.replace(NAME, name))
+    }
+}
+
+/// The tool as `tools/list` shows it, under one of its names.
+pub fn definition(name: &'static str) -> Tool {
+    let text = worded(DESCRIPTION, name);
+    tool(name, "Ask the person", text, input(), output())
 }
 
 fn input() -> Value {
-    let option = json!({
+    let label = json!({"type": "string", "maxLength": MAX_LABEL_CHARS, "description": "What the person reads and chooses."});
+    let whole = json!({
         "type": "object",
         "properties": {
-            "label": {"type": "string", "maxLength": MAX_LABEL_CHARS, "description": "What the person reads and chooses."},
+            "label": label,
             "description": {"type": "string", "description": "What choosing it leads to."},
         },
         "required": ["label"],
     });
+    // Models send bare labels, and some clients refuse what the schema does not have.
+    let option = json!({"anyOf": [whole, {"type": "string", "maxLength": MAX_LABEL_CHARS}]});
     let question = json!({
         "type": "object",
         "properties": {

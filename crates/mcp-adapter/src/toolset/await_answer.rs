@@ -1,6 +1,6 @@
 //! `await_answer`: goes on waiting for a question whose call was handed back.
 
-use super::tool;
+use super::{ask, tool};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ Call it at once with that `clarify_id`, and again whenever the result is `pendin
 question all the while. It returns what `ask_user` would have returned, and may be called again later to \
 read the same result.";
 
-/// The tool as `tools/list` shows it.
-pub fn definition() -> Tool {
+/// The tool as `tools/list` shows it to a client that asks with the tool of this name.
+pub fn definition(ask: &str) -> Tool {
     let input = json!({
         "type": "object",
         "properties": {"clarify_id": {"type": "string", "description": "From the result with status pending."}},
@@ -24,7 +24,7 @@ pub fn definition() -> Tool {
     // is not repeated.
     let output = json!({
         "type": "object",
-        "description": "As from ask_user.",
+        "description": format!("As from {ask}."),
         "properties": {
             "status": {"type": "string", "enum": ["settled", "pending", "error"]},
             "reason": {"type": "string"},
@@ -34,7 +34,8 @@ pub fn definition() -> Tool {
         },
         "required": ["status", "reason"],
     });
-    tool(NAME, "Wait for the answer", DESCRIPTION, input, output)
+    let text = ask::worded(DESCRIPTION, ask);
+    tool(NAME, "Wait for the answer", text, input, output)
 }
 
 /// The id in the arguments.

@@ -112,17 +112,14 @@ impl TurnService for Turns {
         };
         let begin = begin::described(plain, &mut body, scope)?;
         let key = (credential.tenant, session_id);
-        let begin_id = begin.begin_id.clone();
-        let session = self
-            .core
-            .run(key.clone(), Command::Begin(begin), trace)
-            .await;
+        let command = Command::Begin(begin.clone());
+        let session = self.core.run(key.clone(), command, trace).await;
         spans::note_session(&mut span, &key);
         let session = caller::noted(&mut span, session)?;
         // Another caller may have begun the next turn already; its context is not this caller's.
         let (turn, _) = session
             .latest_turn()
-            .filter(|(turn, _)| turn.begin_id == begin_id)
+            .filter(|(turn, _)| turn.is_begun_by(&begin))
             .ok_or_else(|| WireError::from(Rejection::NoActiveTurn))?;
         tracing::info!(tenant = %key.0, session = %key.1, context = %turn.context_id, "turn begun");
         let session_id = key.1.to_string();

@@ -1,6 +1,6 @@
 //! Codex.
 
-use super::{Client, PROMPT, Place, SERVER, Toolset};
+use super::{Client, PROMPT, Place, SERVER};
 use crate::model::{Access, NAME};
 use crate::program::Program;
 use anyhow::Result;
@@ -11,7 +11,7 @@ pub(super) const CLIENT: Client = Client {
     name: "codex",
     label: "codex-mcp-client",
     access: Access::Direct,
-    toolset: Toolset::Ask,
+    tool: "ask_user",
     prepare,
 };
 

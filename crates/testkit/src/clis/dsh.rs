@@ -1,6 +1,6 @@
 //! DeepSeek Harness.
 
-use super::{Client, PROMPT, Place, SERVER, Toolset, set};
+use super::{Client, PROMPT, Place, SERVER, set};
 use crate::model::{Access, NAME};
 use crate::program::Program;
 use anyhow::Result;
@@ -10,7 +10,7 @@ pub(super) const CLIENT: Client = Client {
     name: "dsh",
     label: "dsh-mcp-client",
     access: Access::Direct,
-    toolset: Toolset::Ask,
+    tool: "ask_user",
     prepare,
 };
 

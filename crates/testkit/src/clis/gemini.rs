@@ -1,6 +1,6 @@
 //! Gemini CLI.
 
-use super::{Client, PROMPT, Place, SERVER, Toolset, set};
+use super::{Client, PROMPT, Place, SERVER, set};
 use crate::model::Access;
 use crate::program::Program;
 use anyhow::Result;
@@ -11,13 +11,13 @@ pub(super) const CLIENT: Client = Client {
     label: "gemini-cli-mcp-client",
     access: Access::Direct,
     // Without a terminal it hides every tool named ask_user, as it has one of that name itself.
-    toolset: Toolset::Interaction,
+    tool: "ask_person",
     prepare,
 };
 
 fn prepare(place: &Place) -> Result<Program> {
     let mut server = json!({
-        "command": place.command(), "args": ["mcp", "--toolset", "interaction"], "trust": true, "env": place.env(),
+        "command": place.command(), "args": ["mcp"], "trust": true, "env": place.env(),
     });
     set(&mut server, "timeout", place.limit(1_000));
     let settings = json!({

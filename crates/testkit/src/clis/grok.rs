@@ -1,6 +1,6 @@
 //! Grok Build.
 
-use super::{Client, PROMPT, Place, SERVER, Toolset};
+use super::{Client, PROMPT, Place, SERVER};
 use crate::model::{Access, NAME};
 use crate::program::Program;
 use anyhow::Result;
@@ -16,7 +16,7 @@ pub(super) const CLIENT: Client = Client {
         arguments: "tool_input",
         prefix: "askbus__",
     },
-    toolset: Toolset::Ask,
+    tool: "ask_user",
     prepare,
 };
 

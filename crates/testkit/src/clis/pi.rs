@@ -1,6 +1,6 @@
 //! pi, with its own MCP and with pi-mcp-adapter in its place.
 
-use super::{Client, PROMPT, Place, SERVER, Toolset, set};
+use super::{Client, PROMPT, Place, SERVER, set};
 use crate::model::{Access, NAME};
 use crate::program::Program;
 use anyhow::Result;
@@ -10,7 +10,7 @@ pub(super) const CLIENT: Client = Client {
     name: "pi",
     label: "pi",
     access: Access::Direct,
-    toolset: Toolset::Ask,
+    tool: "ask_user",
     prepare: with_own_mcp,
 };
 
@@ -18,7 +18,7 @@ pub(super) const WITH_ADAPTER: Client = Client {
     name: "pi-mcp-adapter",
     label: "pi-mcp-askbus",
     access: Access::Direct,
-    toolset: Toolset::Ask,
+    tool: "ask_user",
     prepare: with_adapter,
 };
 

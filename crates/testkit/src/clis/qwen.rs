@@ -1,6 +1,6 @@
 //! Qwen Code.
 
-use super::{Client, PROMPT, Place, SERVER, Toolset, set};
+use super::{Client, PROMPT, Place, SERVER, set};
 use crate::model::{Access, NAME};
 use crate::program::Program;
 use anyhow::Result;
@@ -15,7 +15,7 @@ pub(super) const CLIENT: Client = Client {
         arguments: "arguments",
         prefix: "mcp__askbus__",
     },
-    toolset: Toolset::Ask,
+    tool: "ask_user",
     prepare,
 };
 
