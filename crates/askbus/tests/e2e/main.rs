@@ -14,6 +14,7 @@ mod guarantees;
 mod hosts;
 mod identity;
 mod kill_matrix;
+mod mcp_conversations;
 mod mcp_http;
 mod observed;
 mod on_bus;
