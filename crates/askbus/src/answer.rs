@@ -3,11 +3,13 @@
 use crate::agent_guard;
 use crate::cli::AnswerArgs;
 use crate::config::Config;
-use crate::exit::{Failure, LATE, TRY_AGAIN, USAGE};
+use crate::exit::{Failure, LATE, TRY_AGAIN, UNAVAILABLE, USAGE};
 use crate::inbox::{MOST, clarifications};
 use crate::panel::{Panel, Reply, refuse};
 use crate::pass_on;
 use crate::said::Group;
+use askbus_domain::Question;
+use askbus_domain::text_channel::{named_option, on_one_line};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -171,23 +173,13 @@ fn question<'a>(clarification: &'a Value, which: Option<&str>) -> Result<&'a Val
 
 /// An exact label first, then a number counted from 1.
 fn option_id(question: &Value, choice: &str) -> Result<String, Failure> {
-    let options = question
-        .get("options")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    let by_number = || {
-        let n: usize = choice.trim().parse().ok()?;
-        options.get(n.checked_sub(1)?)
-    };
-    let found = options
-        .iter()
-        .find(|o| text(o, "label") == choice)
-        .or_else(by_number);
-    found.map(|o| text(o, "id").to_owned()).ok_or_else(|| {
+    let question: Question = serde_json::from_value(question.clone())
+        .map_err(|e| Failure::new(UNAVAILABLE, format!("the question cannot be read: {e}")))?;
+    let found = named_option(&question, choice).map(|o| o.id.to_string());
+    found.map_err(|_| {
+        let options = question.options.iter().enumerate();
         let labels: Vec<String> = options
-            .iter()
-            .enumerate()
-            .map(|(i, o)| format!("{}. {}", i + 1, text(o, "label")))
+            .map(|(i, o)| format!("{}. {}", i + 1, on_one_line(&o.label)))
             .collect();
         Failure::new(
             USAGE,

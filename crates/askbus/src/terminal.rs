@@ -1,34 +1,16 @@
 //! What other people's and agents' text looks like on a terminal: shown whole, able to move nothing.
 
 use crate::pass_on;
+pub(crate) use askbus_domain::text_channel::{on_one_line as line, visible};
 use serde_json::Value;
 use std::fmt::Write as _;
 
 /// Marks a further line of a text, so that no text can imitate a line of ours.
 const FURTHER: &str = "\n  ┆ ";
 
-/// Text of several lines, each further one marked. Control characters and those that change the
-/// direction of what follows stand as a replacement character.
+/// Text of several lines, each further one marked.
 pub(crate) fn lines(text: &str) -> String {
     visible(text).replace('\n', FURTHER)
-}
-
-/// Text that belongs on one line.
-pub(crate) fn line(text: &str) -> String {
-    visible(text).replace('\n', " ⏎ ")
-}
-
-/// Text whose lines may stand for themselves, such as on standard error after a question.
-pub(crate) fn visible(text: &str) -> String {
-    let harmless = |c: char| if may_pass(c) { c } else { '\u{fffd}' };
-    text.replace("\r\n", "\n").chars().map(harmless).collect()
-}
-
-fn may_pass(c: char) -> bool {
-    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    // Line and paragraph separators break lines on some terminals.
-    let breaks = matches!(c, '\u{2028}' | '\u{2029}');
-    (c == '\n' || c == '\t' || !c.is_control()) && !turns && !breaks
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {

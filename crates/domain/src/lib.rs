@@ -31,6 +31,7 @@ mod rejection;
 mod render;
 mod scope;
 mod session;
+pub mod text_channel;
 mod turn;
 mod verdict;
 mod vocabulary;

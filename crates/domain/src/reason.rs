@@ -1,7 +1,8 @@
 //! How a clarification ended and who decided it: one vocabulary for every adapter.
 
-use crate::PersonId;
+use crate::{ChannelId, IdError, PersonId};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// How a clarification ended. Only [`Reason::Response`] means a person agreed to anything (E19).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -99,8 +100,8 @@ impl DecidedBy {
 }
 
 /// Where a person was when they acted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Surface {
     /// The browser panel or another WebSocket client.
     Web,
@@ -108,6 +109,56 @@ pub enum Surface {
     Terminal,
     /// An HTTP route.
     Http,
+    /// A chat, by its kind and name, such as `webhook:team`.
+    Channel(ChannelId),
+}
+
+impl Surface {
+    /// The chat `name` of a kind of channels.
+    ///
+    /// # Errors
+    /// The two together are too long, or hold control characters.
+    pub fn channel(kind: &str, name: &str) -> Result<Self, IdError> {
+        ChannelId::new(format!("{kind}:{name}")).map(Surface::Channel)
+    }
+
+    /// The word as it stands on the wire.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Surface::Web => "web",
+            Surface::Terminal => "terminal",
+            Surface::Http => "http",
+            Surface::Channel(id) => id.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for Surface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<Surface> for String {
+    fn from(surface: Surface) -> Self {
+        surface.as_str().to_owned()
+    }
+}
+
+impl TryFrom<String> for Surface {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        match word.as_str() {
+            "web" => Ok(Surface::Web),
+            "terminal" => Ok(Surface::Terminal),
+            "http" => Ok(Surface::Http),
+            // The kind of a channel may be newer than this build; its word says what it is.
+            channel if channel.contains(':') => ChannelId::new(channel)
+                .map_or_else(|e| Err(e.to_string()), |id| Ok(Surface::Channel(id))),
+            other => Err(format!("there is no surface {other}")),
+        }
+    }
 }
 
 /// A person and the surface they used.
@@ -134,6 +185,26 @@ pub enum CancelCause {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_surface_is_its_word() {
+        let chat = Surface::channel("webhook", "team").unwrap();
+        for (surface, word) in [
+            (Surface::Web, "web"),
+            (Surface::Terminal, "terminal"),
+            (Surface::Http, "http"),
+            (chat, "webhook:team"),
+        ] {
+            assert_eq!(surface.to_string(), word);
+            assert_eq!(serde_json::to_value(&surface).unwrap(), word);
+            let read: Surface = serde_json::from_value(word.into()).unwrap();
+            assert_eq!(read, surface);
+        }
+        for word in ["phone", "", "webhook:\n", "Web"] {
+            let read = serde_json::from_value::<Surface>(word.into());
+            assert!(read.is_err(), "{word:?}");
+        }
+    }
 
     // contract: E19
     #[test]

@@ -11,7 +11,7 @@ pub(crate) fn explain(outcome: &Outcome, goes_on: Option<GoesOn>) -> String {
         (DecidedBy::Person, Some(actor)) => format!(
             "{} settled this first ({}, {})",
             actor.person,
-            surface_word(actor.surface),
+            surface_word(&actor.surface),
             outcome.reason.as_str(),
         ),
         _ => format!("this had ended already ({})", outcome.reason.as_str()),

@@ -9,19 +9,15 @@ use askbus_domain::{
 use serde_json::{Map, Value, json};
 
 /// The word of a surface.
-pub const fn surface_word(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Web => "web",
-        Surface::Terminal => "terminal",
-        Surface::Http => "http",
-    }
+pub fn surface_word(surface: &Surface) -> &str {
+    surface.as_str()
 }
 
 impl From<&Actor> for proto::Actor {
     fn from(actor: &Actor) -> Self {
         Self {
             person: actor.person.to_string(),
-            surface: surface_word(actor.surface).to_owned(),
+            surface: surface_word(&actor.surface).to_owned(),
         }
     }
 }

@@ -1,0 +1,413 @@
+//! Which question a reply in a chat is for, and what it does to it.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod fixture;
+
+use askbus_domain::text_channel::{
+    Act, Chat, EndedHere, Reply, Tag, Unclear, Understood, WaitingHere, understand,
+};
+use askbus_domain::{
+    Answer, AnswerAction, AnswerEntry, Command, Dialect, Questions, Reason, Response, Rights,
+    Timestamp, Verdict, parse_arguments, verdict,
+};
+use fixture::{at, cid, entry, id, person};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+fn questions(arguments: &Value) -> Arc<Questions> {
+    parse_arguments(Dialect::Ask, arguments).unwrap().questions
+}
+
+fn one() -> Arc<Questions> {
+    questions(&json!({"question": "Where?", "choices": ["staging", "prod"]}))
+}
+
+fn three() -> Arc<Questions> {
+    questions(&json!({"questions": [
+        {"question": "Where?", "options": ["staging", "prod"]},
+        {"question": "Which may be left out?", "options": ["lint", "e2e"], "multi_select": true},
+        {"question": "What is it called?"}]}))
+}
+
+fn waits(n: u128, questions: Arc<Questions>, since: u64) -> WaitingHere {
+    WaitingHere {
+        id: cid(n),
+        questions,
+        requested_at: at(since),
+        so_far: Vec::new(),
+    }
+}
+
+fn say(chat: &Chat, text: &str) -> Understood {
+    let reply = Reply {
+        text,
+        ..Reply::default()
+    };
+    understand(chat, &reply)
+}
+
+fn say_about(chat: &Chat, text: &str, about: &str) -> Understood {
+    let reply = Reply {
+        text,
+        about: Some(about),
+        written_at: None,
+    };
+    understand(chat, &reply)
+}
+
+fn settles(n: u128, answers: Vec<AnswerEntry>) -> Understood {
+    does(n, AnswerAction::Answer, answers, None)
+}
+
+fn does(
+    n: u128,
+    action: AnswerAction,
+    answers: Vec<AnswerEntry>,
+    text: Option<&str>,
+) -> Understood {
+    Understood::Settles {
+        id: cid(n),
+        act: Act {
+            action,
+            answers,
+            text: text.map(str::to_owned),
+        },
+    }
+}
+
+fn unclear(n: u128, question: usize, why: Unclear) -> Understood {
+    Understood::Unclear {
+        id: cid(n),
+        question,
+        why,
+    }
+}
+
+fn tag(n: u128) -> String {
+    Tag::of(cid(n)).beside(std::iter::empty())
+}
+
+fn single() -> Chat {
+    Chat {
+        waiting: vec![waits(1, one(), 0)],
+        ended: Vec::new(),
+    }
+}
+
+/// One question and three waiting, one ended.
+fn busy() -> Chat {
+    Chat {
+        waiting: vec![waits(1, one(), 0), waits(2, three(), 60_000)],
+        ended: vec![EndedHere {
+            id: cid(3),
+            questions: one(),
+        }],
+    }
+}
+
+// contract: N4
+#[test]
+fn a_reply_goes_to_the_one_that_waits() {
+    let chat = single();
+    assert_eq!(say(&chat, "2"), settles(1, vec![entry("q1", &["o2"], "")]));
+    let words = "neither; ask me tomorrow";
+    assert_eq!(say(&chat, words), settles(1, vec![entry("q1", &[], words)]));
+    let outside = Unclear::Outside { said: "3".into() };
+    assert_eq!(say(&chat, "3"), unclear(1, 0, outside));
+    assert_eq!(say(&chat, " "), unclear(1, 0, Unclear::Blank));
+    assert_eq!(say(&Chat::default(), "1"), Understood::NothingWaits);
+    assert_eq!(say(&Chat::default(), "hello"), Understood::NothingWaits);
+}
+
+// contract: N4
+#[test]
+fn two_are_told_apart_by_name_or_by_what_is_replied_to() {
+    let chat = busy();
+    let both = Understood::Which {
+        of: vec![cid(1), cid(2)],
+    };
+    for text in [
+        "1",
+        "prod",
+        "whatever you like",
+        "/skip",
+        "/hold",
+        "/text 1",
+    ] {
+        assert_eq!(say(&chat, text), both, "{text}");
+    }
+    let settled = settles(1, vec![entry("q1", &["o1"], "")]);
+    let (first, second) = (tag(1), tag(2));
+    for text in [
+        format!("#{first} 1"),
+        format!("＃{} １", first.to_uppercase()),
+        format!(" #{first}: a"),
+        format!("#{first}\nstaging"),
+        format!("#{} 1", Tag::of(cid(1))),
+    ] {
+        assert_eq!(say(&chat, &text), settled, "{text}");
+    }
+    let quoted = format!("❓ #{first} Where #{second}?\n1. staging");
+    for about in [
+        cid(1).to_string(),
+        first.clone(),
+        format!("#{first}"),
+        quoted,
+    ] {
+        assert_eq!(say_about(&chat, "1", &about), settled, "{about}");
+    }
+    // What the person writes counts before what they reply to.
+    let said = say_about(&chat, &format!("#{first} 1"), &second);
+    assert_eq!(said, settled);
+    let none = |name: &str| Understood::NoSuch { tag: name.into() };
+    assert_eq!(say(&chat, "#z9z9 1"), none("z9z9"));
+    assert_eq!(
+        say_about(&chat, "1", "something else"),
+        none("something else")
+    );
+    // A word behind a hash is no name.
+    let open = Chat {
+        waiting: vec![waits(1, questions(&json!({"question": "Which room?"})), 0)],
+        ended: Vec::new(),
+    };
+    let room = settles(1, vec![entry("q1", &[], "#general 1")]);
+    assert_eq!(say(&open, "#general 1"), room);
+}
+
+// contract: N4
+#[test]
+fn a_name_that_means_two_is_refused() {
+    // The first four characters of a name repeat after so many ids.
+    let chat = Chat {
+        waiting: vec![waits(1, one(), 0), waits(1 + 23_104, one(), 0)],
+        ended: Vec::new(),
+    };
+    let said = say(&chat, &format!("#{} 1", tag(1)));
+    let of = vec![cid(1), cid(1 + 23_104)];
+    assert_eq!(said, Understood::Which { of });
+    let longer = Tag::of(cid(1)).beside(std::iter::once(Tag::of(cid(1 + 23_104))));
+    let said = say(&chat, &format!("#{longer} 1"));
+    assert_eq!(said, settles(1, vec![entry("q1", &["o1"], "")]));
+}
+
+// contract: N4
+#[test]
+fn what_was_written_before_a_question_came_is_not_about_it() {
+    let at_time = |chat: &Chat, ms| {
+        let reply = Reply {
+            text: "1",
+            about: None,
+            written_at: Some(at(ms)),
+        };
+        understand(chat, &reply)
+    };
+    let first = settles(1, vec![entry("q1", &["o1"], "")]);
+    assert_eq!(at_time(&busy(), 59_999), first);
+    let both = Understood::Which {
+        of: vec![cid(1), cid(2)],
+    };
+    assert_eq!(at_time(&busy(), 60_000), both);
+    let later = Chat {
+        waiting: vec![waits(2, one(), 60_000)],
+        ended: Vec::new(),
+    };
+    assert_eq!(at_time(&later, 1_000), Understood::NothingWaits);
+    // A name says what is meant, whatever the clocks say.
+    let reply = Reply {
+        text: "1",
+        about: Some(&tag(2)),
+        written_at: Some(at(0)),
+    };
+    let second = settles(2, vec![entry("q1", &["o1"], "")]);
+    assert_eq!(understand(&later, &reply), second);
+}
+
+#[test]
+fn several_questions_go_one_by_one() {
+    let mut chat = Chat {
+        waiting: vec![waits(2, three(), 0)],
+        ended: Vec::new(),
+    };
+    let goes = |so_far: &[AnswerEntry], next| Understood::Goes {
+        id: cid(2),
+        so_far: so_far.to_vec(),
+        next,
+    };
+    let (first, second) = (entry("q1", &["o2"], ""), entry("q2", &["o1", "o2"], ""));
+    assert_eq!(say(&chat, "2"), goes(std::slice::from_ref(&first), 1));
+    chat.waiting[0].so_far = vec![first.clone()];
+    // The numbers are those of the second question now.
+    assert_eq!(say(&chat, "1,2"), goes(&[first.clone(), second.clone()], 2));
+    let outside = Unclear::Outside { said: "3".into() };
+    assert_eq!(say(&chat, "3"), unclear(2, 1, outside));
+    assert_eq!(say(&chat, "/back"), goes(&[], 0));
+    let declined = AnswerEntry {
+        question_id: Some(id("q2")),
+        dismissed: true,
+        ..AnswerEntry::default()
+    };
+    assert_eq!(
+        say(&chat, "/下一题"),
+        goes(&[first.clone(), declined.clone()], 2)
+    );
+    chat.waiting[0].so_far = vec![first.clone(), declined.clone()];
+    let third = entry("q3", &[], "1");
+    assert_eq!(
+        say(&chat, "1"),
+        settles(2, vec![first.clone(), declined.clone(), third])
+    );
+    // What is filled in goes along with what is done to the whole.
+    let partial = vec![first, declined];
+    let skipped = does(2, AnswerAction::Skip, partial.clone(), None);
+    assert_eq!(say(&chat, "/skip"), skipped);
+    let asked = does(2, AnswerAction::AskBack, partial, Some("which cluster?"));
+    assert_eq!(say(&chat, "/ask which cluster?"), asked);
+}
+
+#[test]
+fn commands_in_both_languages() {
+    let chat = single();
+    let nothing = || Vec::new();
+    for (text, expected) in [
+        ("/skip", does(1, AnswerAction::Skip, nothing(), None)),
+        ("/跳过", does(1, AnswerAction::Skip, nothing(), None)),
+        ("／ＳＫＩＰ", does(1, AnswerAction::Skip, nothing(), None)),
+        ("/dismiss", does(1, AnswerAction::Dismiss, nothing(), None)),
+        ("/不回答", does(1, AnswerAction::Dismiss, nothing(), None)),
+        (
+            "/dismiss not mine",
+            does(1, AnswerAction::Dismiss, nothing(), Some("not mine")),
+        ),
+        ("/hold", Understood::Holds { id: cid(1) }),
+        ("/稍等", Understood::Holds { id: cid(1) }),
+        (
+            "/ask why?",
+            does(1, AnswerAction::AskBack, nothing(), Some("why?")),
+        ),
+        (
+            "/反问：为什么？",
+            does(1, AnswerAction::AskBack, nothing(), Some("为什么？")),
+        ),
+        ("/ask", unclear(1, 0, Unclear::CommandWithoutWords)),
+        ("/text 2", settles(1, vec![entry("q1", &[], "2")])),
+        ("/文字 2", settles(1, vec![entry("q1", &[], "2")])),
+        ("/text /skip", settles(1, vec![entry("q1", &[], "/skip")])),
+        ("/text", unclear(1, 0, Unclear::Blank)),
+        ("/skip the tests", unclear(1, 0, Unclear::CommandWithWords)),
+        ("/hold on", unclear(1, 0, Unclear::CommandWithWords)),
+        ("/next", unclear(1, 0, Unclear::NoOtherQuestion)),
+        ("/back", unclear(1, 0, Unclear::NoOtherQuestion)),
+        ("/list", Understood::List),
+        ("/列表", Understood::List),
+        ("/help", Understood::Help),
+        ("/帮助", Understood::Help),
+        ("/srv/app", settles(1, vec![entry("q1", &[], "/srv/app")])),
+        ("skip", settles(1, vec![entry("q1", &[], "skip")])),
+        ("跳过", settles(1, vec![entry("q1", &[], "跳过")])),
+    ] {
+        assert_eq!(say(&chat, text), expected, "{text}");
+    }
+    assert_eq!(say(&Chat::default(), "/list"), Understood::List);
+    assert_eq!(say(&Chat::default(), "/skip"), Understood::NothingWaits);
+}
+
+// contract: N4
+#[test]
+fn a_reply_to_what_has_ended_goes_the_way_of_late_answers() {
+    let chat = busy();
+    let late = |act: Act| Understood::TooLate { id: cid(3), act };
+    let answer = |entry| {
+        late(Act {
+            action: AnswerAction::Answer,
+            answers: vec![entry],
+            text: None,
+        })
+    };
+    let name = tag(3);
+    assert_eq!(
+        say(&chat, &format!("#{name} 2")),
+        answer(entry("q1", &["o2"], ""))
+    );
+    let words = format!("#{name} too late?");
+    assert_eq!(say(&chat, &words), answer(entry("q1", &[], "too late?")));
+    assert_eq!(
+        say_about(&chat, "1", &cid(3).to_string()),
+        answer(entry("q1", &["o1"], ""))
+    );
+    let outside = Unclear::Outside { said: "5".into() };
+    assert_eq!(say(&chat, &format!("#{name} 5")), unclear(3, 0, outside));
+    let several = Chat {
+        waiting: Vec::new(),
+        ended: vec![EndedHere {
+            id: cid(4),
+            questions: three(),
+        }],
+    };
+    let Understood::TooLate { act, .. } = say(&several, &format!("#{} 1", tag(4))) else {
+        panic!("not late");
+    };
+    assert_eq!((act.answers.len(), act.text.as_deref()), (0, Some("1")));
+}
+
+#[test]
+fn a_draft_that_does_not_fit_is_left_out() {
+    let mut log = fixture::Log::begun();
+    let arguments = json!({"questions": [{"question": "a", "options": ["x", "y"]}, "b"]});
+    let ask = fixture::ask(1, Dialect::Ask, &arguments);
+    log.run(&Command::Ask(Box::new(ask)), at(0)).unwrap();
+    let clarification = log.find(cid(1)).unwrap();
+    let draft = [
+        entry("q9", &[], "x"),
+        entry("q1", &["o7"], ""),
+        entry("q2", &[], "first"),
+        entry("q2", &[], "second"),
+        AnswerEntry::default(),
+    ];
+    let waiting = WaitingHere::of(&clarification, &draft);
+    assert_eq!(waiting.so_far, [entry("q2", &[], "first")]);
+    assert_eq!(waiting.next().0, 0);
+    assert_eq!(waiting.requested_at, at(0));
+}
+
+// contract: N4, E19
+#[test]
+fn whatever_settles_is_taken_by_the_session_as_it_was_understood() {
+    let settle = |text: &str| {
+        let mut log = fixture::Log::begun();
+        let arguments = json!({"question": "Where?", "choices": ["staging", "prod"]});
+        let ask = fixture::ask(1, Dialect::Ask, &arguments);
+        log.run(&Command::Ask(Box::new(ask)), at(0)).unwrap();
+        let waiting = WaitingHere::of(&log.find(cid(1)).unwrap(), &[]);
+        let chat = Chat {
+            waiting: vec![waiting],
+            ended: Vec::new(),
+        };
+        let Understood::Settles { act, .. } = say(&chat, text) else {
+            panic!("{text} settles nothing");
+        };
+        let response = Response {
+            answer_id: id("m1"),
+            actor: person("ann"),
+            action: act.action,
+            answers: act.answers,
+            text: act.text,
+        };
+        let answer = Answer {
+            clarify_id: cid(1),
+            response: response.clone(),
+            rights: Rights::default(),
+            stored_at: Timestamp::from_unix_millis(at(5).unix_millis()),
+        };
+        log.run(&Command::Answer(Box::new(answer)), at(5)).unwrap();
+        match verdict(&log.find(cid(1)).unwrap(), &response) {
+            Some(Verdict::Settled(outcome)) => outcome.reason,
+            other => panic!("{text}: {other:?}"),
+        }
+    };
+    assert_eq!(settle("1"), Reason::Response);
+    assert_eq!(settle("skip"), Reason::Response);
+    assert_eq!(settle("/skip"), Reason::Skipped);
+    assert_eq!(settle("/dismiss"), Reason::Dismissed);
+    assert_eq!(settle("/ask why?"), Reason::AskBack);
+}
