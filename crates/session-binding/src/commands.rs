@@ -3,18 +3,23 @@
 //! Commands of one session run one after the other (each session belongs to one of a fixed number
 //! of queues), so that replicas compete with each other but a process never competes with itself.
 
+mod doubt;
+mod error;
+mod log;
+
+pub(crate) use error::CommandError;
+pub(crate) use log::{known, wait_applied};
+
 use crate::leases::Lost;
 use crate::past;
-use crate::projection::{Change, Key, trace_of};
+use crate::projection::{Change, Key};
 use crate::service::Core;
 use crate::spans;
-use askbus_domain::{
-    ClarifyId, Command, Commit, CommitId, Event, Millis, Rejection, SCHEMA, Session, Timestamp,
-    decide,
-};
+use askbus_domain::{ClarifyId, Command, Event, Millis, Rejection, Session, Timestamp, decide};
 use askbus_ledger::{AppendError, LedgerError};
 use askbus_wire::codec::Decoded;
-use askbus_wire::error::{ErrorCode, WireError};
+use doubt::Doubt;
+use log::{catch_up, new_commit, write};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,48 +42,6 @@ const AGAIN: Duration = Duration::from_millis(200);
 pub(crate) const CLOCK_ERROR: Millis = Millis(50);
 /// Attempts against other writers. Every lost attempt means that another one got on.
 const MAX_CONFLICTS: u32 = 200;
-
-/// Why a command did not get through.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum CommandError {
-    #[error(transparent)]
-    Rejected(#[from] Rejection),
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// It may have been written: the same command again tells.
-    #[error("whether it was written is not known ({0}); try again")]
-    Uncertain(String),
-    #[error("the service is busy or stopping; try again")]
-    Overloaded,
-    /// The question would time out although the inbox holds an answer that came in time.
-    #[error("an answer that came in time is not judged yet; try again")]
-    AnswersFirst(ClarifyId),
-}
-
-impl From<CommandError> for WireError {
-    fn from(error: CommandError) -> Self {
-        match error {
-            CommandError::Rejected(rejection) => rejection.into(),
-            CommandError::Ledger(LedgerError::Full) => WireError::new(
-                ErrorCode::Full,
-                "the log is full; no new questions are taken until space is freed",
-            ),
-            CommandError::Ledger(LedgerError::TooLarge(why)) => {
-                WireError::new(ErrorCode::TooLarge, why)
-            }
-            CommandError::Ledger(e @ LedgerError::Misconfigured(_)) => {
-                WireError::new(ErrorCode::Internal, e)
-            }
-            CommandError::Ledger(e @ LedgerError::Unavailable(_)) => {
-                WireError::new(ErrorCode::LogUnavailable, e)
-            }
-            CommandError::Overloaded
-            | CommandError::Ledger(LedgerError::InDoubt(_))
-            | CommandError::Uncertain(_)
-            | CommandError::AnswersFirst(_) => WireError::new(ErrorCode::Unavailable, error),
-        }
-    }
-}
 
 /// What is to be decided.
 #[derive(Clone)]
@@ -209,11 +172,18 @@ impl Core {
 }
 
 async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
+    let mut doubt = Doubt::default();
+    let done = attempt(core, job, &mut doubt).await;
+    done.map_err(|error| doubt.told(error))
+}
+
+async fn attempt(core: &Core, job: &Job, doubt: &mut Doubt) -> Result<Arc<Session>, CommandError> {
     let give_up = Instant::now() + PATIENCE;
     let mut conflicts = 0;
     let mut newest = false;
     loop {
         let (state, last_seq) = core.projection.session(&job.key);
+        doubt.read_to(last_seq);
         let now = core.now();
         let decided = match &job.work {
             Work::Command(command) => decide(&state, command, now),
@@ -253,7 +223,7 @@ async fn run(core: &Core, job: &Job) -> Result<Arc<Session>, CommandError> {
         let commit = new_commit(core, &job.key, now, events);
         let mut span = spans::append(&commit, &traces);
         let trace = span.traceparent(traces.first().map(String::as_str));
-        match write(core, &commit, last_seq, trace, give_up).await {
+        match write(core, &commit, last_seq, trace, give_up, doubt).await {
             Ok(seq) => {
                 core.stats.count_commit(&commit, &state, core.now());
                 if matches!(job.work, Work::Lost(_)) {
@@ -317,107 +287,6 @@ async fn answered_in_time(
         }
     }
     Ok(None)
-}
-
-fn new_commit(core: &Core, key: &Key, now: Timestamp, events: Vec<Event>) -> Commit {
-    Commit {
-        schema: SCHEMA,
-        commit_id: CommitId::from_uuid(core.clock.uuid_v7()),
-        tenant: key.0.clone(),
-        session_id: key.1.clone(),
-        at: now,
-        events,
-    }
-}
-
-/// Appends one commit, again and again while the log cannot be reached. The same commit may be
-/// appended twice without harm: the guard and its id tell.
-async fn write(
-    core: &Core,
-    commit: &Commit,
-    expected: u64,
-    trace: Option<&str>,
-    give_up: Instant,
-) -> Result<u64, AppendError> {
-    let mut pause = Duration::from_millis(20);
-    let mut in_doubt = false;
-    loop {
-        let appended = askbus_ledger::append(&*core.bus.ledger, commit, expected, trace).await;
-        in_doubt |= matches!(appended, Err(AppendError::Uncertain(_)));
-        let error = match appended {
-            Ok(seq) => return Ok(seq),
-            // An earlier attempt may have been written after all.
-            Err(AppendError::Ledger(LedgerError::Unavailable(why))) if in_doubt => {
-                AppendError::Uncertain(why)
-            }
-            Err(
-                error @ (AppendError::Uncertain(_)
-                | AppendError::Ledger(LedgerError::Unavailable(_))),
-            ) => error,
-            Err(error) => return Err(error),
-        };
-        if Instant::now() + pause >= give_up {
-            return Err(error);
-        }
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep(pause) => {}
-            // Whoever asked for this repeats it elsewhere; its id tells what came of it here.
-            () = core.shutdown.cancelled() => return Err(error),
-        }
-        pause = (pause * 2).min(Duration::from_secs(1));
-    }
-}
-
-/// Reads what others wrote to the session meanwhile: the whole session where nothing is known of it.
-async fn catch_up(core: &Core, key: &Key, last_seq: u64) -> Result<(), LedgerError> {
-    let ledger = &core.bus.ledger;
-    // From the last known message on, to see that it is still there.
-    let stored = ledger.read_session(&key.0, &key.1, last_seq.max(1)).await?;
-    if stored.is_empty() && last_seq > 0 {
-        // All of it has aged out of the log, which now expects the session to begin anew.
-        core.projection.remove(key, last_seq);
-    } else if last_seq == 0 {
-        core.announce(core.projection.load(key, &stored));
-    } else {
-        for message in stored {
-            let trace = trace_of(&message);
-            let changes = core
-                .projection
-                .apply(key, message.seq, &message.decoded, trace);
-            core.announce(changes);
-        }
-    }
-    Ok(())
-}
-
-/// The session as it stands here, read from the log when it was forgotten.
-pub(crate) async fn known(core: &Core, key: &Key) -> Result<Arc<Session>, LedgerError> {
-    let (session, last_seq) = core.projection.session(key);
-    if last_seq > 0 {
-        return Ok(session);
-    }
-    catch_up(core, key, 0).await?;
-    Ok(core.projection.session(key).0)
-}
-
-/// Waits, for a bounded time, until the tail has come to `seq`.
-pub(crate) async fn wait_applied(core: &Core, seq: u64) -> Result<(), LedgerError> {
-    let reached = tokio::select! {
-        biased;
-        reached = tokio::time::timeout(PATIENCE, core.projection.applied().reach(seq)) => {
-            reached.is_ok()
-        }
-        // The tail goes no further.
-        () = core.shutdown.cancelled() => false,
-    };
-    if reached {
-        Ok(())
-    } else {
-        Err(LedgerError::Unavailable(
-            "the log is not read up to its end yet".into(),
-        ))
-    }
 }
 
 impl Core {
