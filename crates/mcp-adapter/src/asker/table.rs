@@ -116,7 +116,7 @@ impl Table {
         lock(&self.state).placing > 0
     }
 
-    /// Enters a call that waits for a question that is open now.
+    /// Enters a call that waits for a question; if that is settled already, the call has its end.
     pub(super) fn enter(
         &self,
         asked: &proto::AskResponse,
@@ -137,7 +137,9 @@ impl Table {
             fate,
             contested,
         };
-        if let Some(settled) = state.early.remove(id) {
+        // Told with the reply, or before it.
+        let early = state.early.remove(id);
+        if let Some(settled) = asked.settled.clone().or(early) {
             // The receiver is still here.
             drop(sender.send(Fate::Settled(Arc::new(settled))));
             return place;

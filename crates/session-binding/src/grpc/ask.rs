@@ -163,11 +163,9 @@ fn response(
         deadline_ms: asked.clock.deadline.map(Timestamp::unix_millis),
         cap_ms: asked.clock.cap.unix_millis(),
         requested_at_ms: asked.requested_at.unix_millis(),
-        outcome: asked
-            .outcome
-            .as_deref()
-            .map(|outcome| convert::settled(asked, outcome)),
         adjusted: asked.adjusted.as_ref().map(Into::into),
         reattached: asked.ask_id != *ask_id,
+        settled: (!asked.is_pending())
+            .then(|| convert::clarification(session_id.as_str(), asked)),
     }
 }

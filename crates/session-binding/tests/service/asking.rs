@@ -164,7 +164,8 @@ async fn repeating_an_id_returns_the_first_outcome(world: World) {
     // Settled is no reason to ask anew either; how it ended is told with it.
     let settled = agent.try_ask(ask).await.unwrap();
     assert_eq!(settled.clarify_id, asked.clarify_id);
-    assert_eq!(settled.outcome.expect("it is settled").reason, "response");
+    let outcome = settled.settled.and_then(|settled| settled.outcome);
+    assert_eq!(outcome.expect("it is settled").reason, "response");
     let kinds: Vec<_> = world
         .events("s")
         .await

@@ -108,7 +108,9 @@ async fn two_unanswered_in_a_row_block_the_turn_and_a_restart_does_not_lift_it(w
         );
     }
     let off = |asked: &askbus_wire::proto::AskResponse| {
-        let outcome = asked.outcome.clone().expect("settled at once");
+        let settled = asked.settled.clone().expect("settled at once");
+        assert_eq!(settled.clarify_id, asked.clarify_id);
+        let outcome = settled.outcome.unwrap();
         assert_eq!((outcome.reason.as_str(), outcome.blocked), ("off", true));
         assert_eq!(outcome.decided_by, "policy");
     };
@@ -123,7 +125,7 @@ async fn two_unanswered_in_a_row_block_the_turn_and_a_restart_does_not_lift_it(w
     // Another turn of the session starts from nothing.
     let context = agent.begin("s").await;
     let asked = agent.ask_for(&context, "five?", 60.0).await;
-    assert_eq!(asked.outcome, None);
+    assert_eq!(asked.settled, None);
     replica.stop().await;
 }
 
@@ -184,7 +186,7 @@ async fn the_scope_of_a_turn_decides_what_its_host_is_told(world: World) {
     ];
     for request in asks {
         let begun = agent.try_begin(request).await.unwrap();
-        assert_eq!(begun.capabilities, ["clarify"]);
+        assert_eq!(begun.capabilities, ["clarify", "plan"]);
         let says = format!("context_id: {}", begun.context_id);
         assert!(begun.instruction.contains(&says), "{begun:?}");
         assert!(begun.instruction.contains("ekko_studio_clarify"));
@@ -197,34 +199,41 @@ async fn the_scope_of_a_turn_decides_what_its_host_is_told(world: World) {
     let begun = agent.try_begin(other_tools).await.unwrap();
     assert!(begun.instruction.contains("ask_user"), "{begun:?}");
 
+    let command = BeginTurnRequest {
+        input_kind: "command".into(),
+        ..begin("s")
+    };
+    let workflow = BeginTurnRequest {
+        session_source: "workflow".into(),
+        ..begin("s")
+    };
+    let hermes = BeginTurnRequest {
+        agent_kind: "hermes".into(),
+        ..begin("s")
+    };
+    let capable = BeginTurnRequest {
+        natively_capable: true,
+        ..begin("s")
+    };
+    let disabled = BeginTurnRequest {
+        interaction_disabled: true,
+        ..begin("s")
+    };
     let silent = [
-        BeginTurnRequest {
-            input_kind: "command".into(),
-            ..begin("s")
-        },
-        BeginTurnRequest {
-            session_source: "workflow".into(),
-            ..begin("s")
-        },
-        BeginTurnRequest {
-            agent_kind: "hermes".into(),
-            ..begin("s")
-        },
-        BeginTurnRequest {
-            natively_capable: true,
-            ..begin("s")
-        },
-        BeginTurnRequest {
-            interaction_disabled: true,
-            ..begin("s")
-        },
+        (command, false),
+        (workflow, true),
+        (hermes, true),
+        (capable, false),
+        (disabled, false),
     ];
-    for request in silent {
+    for (request, plans) in silent {
         let begun = agent.try_begin(request).await.unwrap();
-        assert_eq!(
-            (begun.instruction.as_str(), begun.capabilities.len()),
-            ("", 0)
-        );
+        let may: &[&str] = if plans { &["plan"] } else { &[] };
+        assert_eq!(begun.capabilities, may);
+        let told = begun.instruction.as_str();
+        assert_eq!(told.contains("ekko_studio_update_plan"), plans, "{told}");
+        assert!(!told.contains("ekko_studio_clarify"), "{told}");
+        assert_eq!(told.is_empty(), !plans, "{told}");
         let ask = agent.ask_request(&begun.context_id, "studio", choice("May I?", 1.0));
         let refused = agent.try_ask(ask).await.unwrap_err();
         let code = WireError::from_status(&refused).code;

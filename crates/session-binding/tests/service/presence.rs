@@ -68,7 +68,8 @@ async fn ask_in(agent: &Agent, session: &str, to: Option<To>) -> AskResponse {
 }
 
 fn settled_as(asked: &AskResponse) -> Option<&str> {
-    asked.outcome.as_ref().map(|o| o.reason.as_str())
+    let outcome = asked.settled.as_ref()?.outcome.as_ref();
+    outcome.map(|o| o.reason.as_str())
 }
 
 /// Asks again, in another turn, until the heartbeat that was sent has been heard.
@@ -100,7 +101,7 @@ async fn one_who_may_answer_and_is_there_is_enough_whichever_gateway_names_them(
     named(&world, "one", vec![person("ann", "other"), gone]).await;
     let asked = ask_in(&agent, "nobody", None).await;
     assert_eq!(settled_as(&asked), Some("deferred"));
-    let outcome = asked.outcome.unwrap();
+    let outcome = asked.settled.and_then(|settled| settled.outcome).unwrap();
     assert_eq!(outcome.decided_by, "policy");
     assert!(outcome.answers.is_empty() && outcome.actor.is_none());
 

@@ -89,6 +89,32 @@ fn an_outcome_that_overtakes_the_reply_to_its_ask_is_kept() {
 }
 
 #[test]
+fn a_reply_that_says_how_the_question_ended_leaves_nothing_to_wait_for() {
+    let table = Table::default();
+    let placing = table.placing();
+    let asked = proto::AskResponse {
+        clarify_id: "a".to_owned(),
+        settled: Some(settled("a")),
+        ..Default::default()
+    };
+    let mut place = table.enter(&asked, &Trace::begin(), &placing, &crate::asker::silent());
+    assert!(matches!(place.fate.try_recv(), Ok(Fate::Settled(c)) if c.clarify_id == "a"));
+    assert!(!table.is_open("a") && !table.listening(&[]));
+    // Somebody who listens is told of it as well, before or after the reply.
+    for told in [true, false] {
+        let placing = table.placing();
+        if told {
+            table.settled(settled("a"));
+        }
+        let mut place = table.enter(&asked, &Trace::begin(), &placing, &crate::asker::silent());
+        table.settled(settled("a"));
+        assert!(place.fate.try_recv().is_ok());
+        drop(placing);
+        assert!(lock(&table.state).early.is_empty());
+    }
+}
+
+#[test]
 fn a_question_placed_across_an_outage_is_asked_for() {
     let table = Table::default();
     table.listening(&[]);
