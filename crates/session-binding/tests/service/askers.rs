@@ -1,9 +1,10 @@
 //! Who asks must be there: a lost asker's questions are cancelled, and only a lost one's (E11).
 
 use crate::agent::{Agent, outcome};
+use crate::bent::{Bend, bent};
 use crate::world::{Replica, Setup, TENANT, World, clarify_id, within};
-use askbus_domain::{CancelCause, ClarifyId, Commit, Event, Millis, SessionId, TenantId};
-use askbus_ledger::{Alive, AppendError, Bus, Ledger, LedgerError, Stored};
+use askbus_domain::{CancelCause, Commit, Event, Millis};
+use askbus_ledger::{Alive, AppendError, Bus, Ledger, LedgerError};
 use askbus_wire::messages::{Heartbeat, InboxReply, Lease};
 use askbus_wire::proto::begin_turn_request::Life;
 use async_trait::async_trait;
@@ -239,16 +240,16 @@ async fn a_silence_counts_against_nobody() {
 
 /// A ledger whose commits to some sessions wait for a gate once they settle something.
 struct Stalled {
-    inner: Arc<dyn Ledger>,
     sessions: &'static str,
     open: watch::Receiver<bool>,
     reached: mpsc::UnboundedSender<()>,
 }
 
 #[async_trait]
-impl Ledger for Stalled {
+impl Bend for Stalled {
     async fn append_once(
         &self,
+        log: &dyn Ledger,
         commit: &Commit,
         expected: u64,
         trace: Option<&str>,
@@ -261,40 +262,7 @@ impl Ledger for Stalled {
             let _ = self.reached.send(());
             let _ = self.open.clone().wait_for(|open| *open).await;
         }
-        self.inner.append_once(commit, expected, trace).await
-    }
-
-    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
-        self.inner.tail(from).await
-    }
-
-    async fn last_seq(&self) -> Result<u64, LedgerError> {
-        self.inner.last_seq().await
-    }
-
-    async fn read_session(
-        &self,
-        tenant: &TenantId,
-        session: &SessionId,
-        from: u64,
-    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
-        self.inner.read_session(tenant, session, from).await
-    }
-
-    async fn find_requested(
-        &self,
-        tenant: &TenantId,
-        id: ClarifyId,
-    ) -> Result<Option<Arc<Stored>>, LedgerError> {
-        self.inner.find_requested(tenant, id).await
-    }
-
-    fn clock_offset_ms(&self) -> i64 {
-        self.inner.clock_offset_ms()
-    }
-
-    async fn learn_clock(&self) -> Result<(), LedgerError> {
-        self.inner.learn_clock().await
+        log.append_once(commit, expected, trace).await
     }
 }
 
@@ -311,13 +279,14 @@ async fn a_stalled_settlement_costs_no_other_asker_its_lease() {
     let replica = world
         .replica_with(setup, |bus| Bus {
             alive: Arc::new(Fed(Mutex::new(Some(fed)))),
-            ledger: Arc::new(Stalled {
-                inner: Arc::clone(&bus.ledger),
-                sessions: "dead",
-                open,
-                reached: tell,
-            }),
-            ..bus
+            ..bent(
+                bus,
+                Stalled {
+                    sessions: "dead",
+                    open,
+                    reached: tell,
+                },
+            )
         })
         .await;
     let mut asked = Vec::new();

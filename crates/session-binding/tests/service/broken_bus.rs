@@ -1,15 +1,13 @@
 //! A bus that is away, and a log that is behind: not knowing is no reason to settle anything.
 
 use crate::agent::outcome;
+use crate::bent::{Gated, bent};
 use crate::world::{Setup, TENANT, World, says, verdict, within};
-use askbus_domain::{ClarifyId, Commit, Event, Millis, SessionId, TenantId};
-use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
+use askbus_domain::{Event, Millis};
 use askbus_wire::error::ErrorCode;
 use askbus_wire::messages::{InboxBody, InboxReply};
-use async_trait::async_trait;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 const LEASE: Millis = Millis(1_000);
 
@@ -97,70 +95,6 @@ async fn without_a_bus_calls_say_so_and_the_service_still_stops() {
     replica.stop().await;
 }
 
-/// A ledger whose tail can be stopped for a while.
-struct Gated {
-    inner: Arc<dyn Ledger>,
-    open: watch::Receiver<bool>,
-}
-
-#[async_trait]
-impl Ledger for Gated {
-    async fn append_once(
-        &self,
-        commit: &Commit,
-        expected: u64,
-        trace: Option<&str>,
-    ) -> Result<u64, AppendError> {
-        self.inner.append_once(commit, expected, trace).await
-    }
-
-    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
-        let mut inner = self.inner.tail(from).await?;
-        let mut open = self.open.clone();
-        let (out, gated) = mpsc::channel(1);
-        tokio::spawn(async move {
-            while let Some(stored) = inner.recv().await {
-                let Ok(_) = open.wait_for(|open| *open).await else {
-                    return;
-                };
-                if out.send(stored).await.is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(gated)
-    }
-
-    async fn last_seq(&self) -> Result<u64, LedgerError> {
-        self.inner.last_seq().await
-    }
-
-    async fn read_session(
-        &self,
-        tenant: &TenantId,
-        session: &SessionId,
-        from: u64,
-    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
-        self.inner.read_session(tenant, session, from).await
-    }
-
-    async fn find_requested(
-        &self,
-        tenant: &TenantId,
-        id: ClarifyId,
-    ) -> Result<Option<Arc<Stored>>, LedgerError> {
-        self.inner.find_requested(tenant, id).await
-    }
-
-    fn clock_offset_ms(&self) -> i64 {
-        self.inner.clock_offset_ms()
-    }
-
-    async fn learn_clock(&self) -> Result<(), LedgerError> {
-        self.inner.learn_clock().await
-    }
-}
-
 on_both!(an_answer_waits_until_the_tail_has_come_to_its_question);
 
 async fn an_answer_waits_until_the_tail_has_come_to_its_question(world: World) {
@@ -170,13 +104,7 @@ async fn an_answer_waits_until_the_tail_has_come_to_its_question(world: World) {
     let known = agent.ask(&context, "known?").await;
     let (gate, open) = watch::channel(true);
     let behind = world
-        .replica_with(Setup::default(), |bus| Bus {
-            ledger: Arc::new(Gated {
-                inner: Arc::clone(&bus.ledger),
-                open,
-            }),
-            ..bus
-        })
+        .replica_with(Setup::default(), |bus| bent(bus, Gated(open)))
         .await;
     gate.send(false).unwrap();
     let context = agent.begin("new").await;

@@ -1,73 +1,36 @@
 //! A machine whose clock is wrong settles nothing by it, from its first moment on.
 
+use crate::bent::{Bend, bent};
 use crate::world::{EPOCH, Setup, World, says};
-use askbus_domain::{ClarifyId, Commit, SessionId, TenantId, Timestamp};
-use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
+use askbus_domain::Timestamp;
+use askbus_ledger::{Ledger, LedgerError};
 use askbus_session_binding::Clock;
 use askbus_telemetry::{Audience, exposition};
 use askbus_wire::messages::InboxReply;
 use async_trait::async_trait;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// How far the machine's clock is ahead of the log's.
 const AHEAD_MS: i64 = 3_600_000;
 
 /// A ledger that knows its own clock once it was asked for it, as a bus does.
-struct Asked {
-    inner: Arc<dyn Ledger>,
-    told: AtomicBool,
-}
+#[derive(Default)]
+struct Asked(AtomicBool);
 
 #[async_trait]
-impl Ledger for Asked {
-    async fn append_once(
-        &self,
-        commit: &Commit,
-        expected: u64,
-        trace: Option<&str>,
-    ) -> Result<u64, AppendError> {
-        self.inner.append_once(commit, expected, trace).await
-    }
-
-    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
-        self.inner.tail(from).await
-    }
-
-    async fn last_seq(&self) -> Result<u64, LedgerError> {
-        self.inner.last_seq().await
-    }
-
-    async fn read_session(
-        &self,
-        tenant: &TenantId,
-        session: &SessionId,
-        from: u64,
-    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
-        self.inner.read_session(tenant, session, from).await
-    }
-
-    async fn find_requested(
-        &self,
-        tenant: &TenantId,
-        id: ClarifyId,
-    ) -> Result<Option<Arc<Stored>>, LedgerError> {
-        self.inner.find_requested(tenant, id).await
-    }
-
-    fn clock_offset_ms(&self) -> i64 {
-        if self.told.load(Ordering::Relaxed) {
+impl Bend for Asked {
+    fn clock_offset_ms(&self, _: &dyn Ledger) -> i64 {
+        if self.0.load(Ordering::Relaxed) {
             -AHEAD_MS
         } else {
             0
         }
     }
 
-    async fn learn_clock(&self) -> Result<(), LedgerError> {
+    async fn learn_clock(&self, _: &dyn Ledger) -> Result<(), LedgerError> {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        self.told.store(true, Ordering::Relaxed);
+        self.0.store(true, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -87,13 +50,7 @@ async fn a_replica_starts_with_a_wrong_clock_and_settles_nothing() {
         ..Setup::in_memory()
     };
     let wrong = world
-        .replica_with(setup, |bus| Bus {
-            ledger: Arc::new(Asked {
-                inner: Arc::clone(&bus.ledger),
-                told: AtomicBool::default(),
-            }),
-            ..bus
-        })
+        .replica_with(setup, |bus| bent(bus, Asked::default()))
         .await;
     // Time is the subject.
     tokio::time::sleep(Duration::from_mins(1)).await;

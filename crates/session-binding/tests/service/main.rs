@@ -31,6 +31,7 @@ mod agent;
 mod answers;
 mod askers;
 mod asking;
+mod bent;
 mod broken_bus;
 mod clocks;
 mod crashes;

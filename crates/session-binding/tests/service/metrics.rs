@@ -1,16 +1,16 @@
 //! What operators read, by value.
 
 use crate::agent::outcome;
+use crate::bent::{Bend, bent};
 use crate::world::{EPOCH, Replica, Setup, World, says, says_as};
-use askbus_domain::{AnswerAction, Commit, Millis, Response, SessionId, TenantId};
-use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
+use askbus_domain::{AnswerAction, Commit, Millis, Response};
+use askbus_ledger::{AppendError, Ledger, LedgerError};
 use askbus_session_binding::Clock;
 use askbus_telemetry::{Audience, exposition, totals};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// A bus of which a test says what it does next.
 #[derive(Default)]
@@ -23,57 +23,32 @@ struct Told {
     slow: AtomicU64,
 }
 
-struct Bent {
-    inner: Arc<dyn Ledger>,
-    told: Arc<Told>,
-}
-
 #[async_trait]
-impl Ledger for Bent {
+impl Bend for Arc<Told> {
     async fn append_once(
         &self,
+        log: &dyn Ledger,
         commit: &Commit,
         expected: u64,
         trace: Option<&str>,
     ) -> Result<u64, AppendError> {
-        if self.told.conflict.swap(false, Ordering::Relaxed) {
+        if self.conflict.swap(false, Ordering::Relaxed) {
             return Err(AppendError::Conflict);
         }
-        self.inner.append_once(commit, expected, trace).await
+        log.append_once(commit, expected, trace).await
     }
 
-    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
-        self.inner.tail(from).await
+    async fn last_seq(&self, log: &dyn Ledger) -> Result<u64, LedgerError> {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        Ok(log.last_seq().await? + ahead)
     }
 
-    async fn last_seq(&self) -> Result<u64, LedgerError> {
-        let ahead = self.told.ahead.load(Ordering::Relaxed);
-        Ok(self.inner.last_seq().await? + ahead)
-    }
-
-    async fn read_session(
-        &self,
-        tenant: &TenantId,
-        session: &SessionId,
-        from: u64,
-    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
-        self.inner.read_session(tenant, session, from).await
-    }
-
-    async fn find_requested(
-        &self,
-        tenant: &TenantId,
-        id: askbus_domain::ClarifyId,
-    ) -> Result<Option<Arc<Stored>>, LedgerError> {
-        self.inner.find_requested(tenant, id).await
-    }
-
-    fn clock_offset_ms(&self) -> i64 {
+    fn clock_offset_ms(&self, _: &dyn Ledger) -> i64 {
         -250
     }
 
-    fn slow_consumers(&self) -> u64 {
-        self.told.slow.load(Ordering::Relaxed)
+    fn slow_consumers(&self, _: &dyn Ledger) -> u64 {
+        self.slow.load(Ordering::Relaxed)
     }
 }
 
@@ -105,14 +80,8 @@ impl Page {
     }
 }
 
-async fn bent(world: &World, told: &Arc<Told>) -> Replica {
-    let change = |bus: Bus| Bus {
-        ledger: Arc::new(Bent {
-            inner: Arc::clone(&bus.ledger),
-            told: Arc::clone(told),
-        }),
-        ..bus
-    };
+async fn replica(world: &World, told: &Arc<Told>) -> Replica {
+    let change = |bus| bent(bus, Arc::clone(told));
     let setup = Setup {
         clock: Clock::virtual_at(EPOCH, 250, 4),
         ..Setup::in_memory()
@@ -124,7 +93,7 @@ async fn bent(world: &World, told: &Arc<Told>) -> Replica {
 async fn the_figures_after_a_known_story() {
     let world = World::in_memory();
     let told = Arc::new(Told::default());
-    let replica = bent(&world, &told).await;
+    let replica = replica(&world, &told).await;
     let agent = world.agent(&replica);
     let attached = agent.attach(&[]).await;
     let context = agent.begin("s").await;

@@ -1,124 +1,37 @@
 //! What others write between a commit and its acknowledgement changes nothing about its reply.
 
 use crate::agent::{outcome, question};
+use crate::bent::{Bend, Gated, bent};
 use crate::world::{Setup, World, within};
-use askbus_domain::{ClarifyId, Commit, Event, SessionId, TenantId};
-use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
+use askbus_domain::{Commit, Event};
+use askbus_ledger::{AppendError, Ledger};
 use askbus_wire::error::ErrorCode;
 use async_trait::async_trait;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// A ledger that acknowledges questions only once a gate is open.
 struct LateAck {
-    inner: Arc<dyn Ledger>,
     written: mpsc::UnboundedSender<()>,
     open: watch::Receiver<bool>,
 }
 
 #[async_trait]
-impl Ledger for LateAck {
+impl Bend for LateAck {
     async fn append_once(
         &self,
+        log: &dyn Ledger,
         commit: &Commit,
         expected: u64,
         trace: Option<&str>,
     ) -> Result<u64, AppendError> {
-        let seq = self.inner.append_once(commit, expected, trace).await?;
+        let seq = log.append_once(commit, expected, trace).await?;
         let asks = |e: &Event| matches!(e, Event::Requested { .. });
         if commit.events.iter().any(asks) {
             let _ = self.written.send(());
             let _ = self.open.clone().wait_for(|open| *open).await;
         }
         Ok(seq)
-    }
-
-    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
-        self.inner.tail(from).await
-    }
-
-    async fn last_seq(&self) -> Result<u64, LedgerError> {
-        self.inner.last_seq().await
-    }
-
-    async fn read_session(
-        &self,
-        tenant: &TenantId,
-        session: &SessionId,
-        from: u64,
-    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
-        self.inner.read_session(tenant, session, from).await
-    }
-
-    async fn find_requested(
-        &self,
-        tenant: &TenantId,
-        id: ClarifyId,
-    ) -> Result<Option<Arc<Stored>>, LedgerError> {
-        self.inner.find_requested(tenant, id).await
-    }
-
-    fn clock_offset_ms(&self) -> i64 {
-        self.inner.clock_offset_ms()
-    }
-}
-
-/// A ledger whose tail says nothing while a gate is shut.
-struct SilentTail {
-    inner: Arc<dyn Ledger>,
-    open: watch::Receiver<bool>,
-}
-
-#[async_trait]
-impl Ledger for SilentTail {
-    async fn append_once(
-        &self,
-        commit: &Commit,
-        expected: u64,
-        trace: Option<&str>,
-    ) -> Result<u64, AppendError> {
-        self.inner.append_once(commit, expected, trace).await
-    }
-
-    async fn tail(&self, from: u64) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
-        let mut tail = self.inner.tail(from).await?;
-        let (to, told) = mpsc::channel(64);
-        let mut open = self.open.clone();
-        tokio::spawn(async move {
-            while let Some(stored) = tail.recv().await {
-                // The gate is gone when the test is over.
-                if open.wait_for(|open| *open).await.is_err() || to.send(stored).await.is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(told)
-    }
-
-    async fn last_seq(&self) -> Result<u64, LedgerError> {
-        self.inner.last_seq().await
-    }
-
-    async fn read_session(
-        &self,
-        tenant: &TenantId,
-        session: &SessionId,
-        from: u64,
-    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
-        self.inner.read_session(tenant, session, from).await
-    }
-
-    async fn find_requested(
-        &self,
-        tenant: &TenantId,
-        id: ClarifyId,
-    ) -> Result<Option<Arc<Stored>>, LedgerError> {
-        self.inner.find_requested(tenant, id).await
-    }
-
-    fn clock_offset_ms(&self) -> i64 {
-        self.inner.clock_offset_ms()
     }
 }
 
@@ -128,13 +41,7 @@ async fn a_replica_that_is_behind_refuses_nothing_for_what_is_over() {
     let world = World::in_memory();
     let (gate, open) = watch::channel(true);
     let behind = world
-        .replica_with(Setup::in_memory(), |bus| Bus {
-            ledger: Arc::new(SilentTail {
-                inner: Arc::clone(&bus.ledger),
-                open,
-            }),
-            ..bus
-        })
+        .replica_with(Setup::in_memory(), |bus| bent(bus, Gated(open)))
         .await;
     let other = world.replica_with(Setup::in_memory(), |bus| bus).await;
     let (agent, elsewhere) = (world.agent(&behind), world.agent(&other));
@@ -159,13 +66,8 @@ async fn a_question_whose_turn_is_replaced_at_once_was_asked_all_the_same() {
     let (gate, open) = watch::channel(false);
     let (written, mut reached) = mpsc::unbounded_channel();
     let slow = world
-        .replica_with(Setup::in_memory(), |bus| Bus {
-            ledger: Arc::new(LateAck {
-                inner: Arc::clone(&bus.ledger),
-                written,
-                open,
-            }),
-            ..bus
+        .replica_with(Setup::in_memory(), |bus| {
+            bent(bus, LateAck { written, open })
         })
         .await;
     let other = world.replica_with(Setup::in_memory(), |bus| bus).await;
