@@ -4,11 +4,13 @@ mod ask;
 mod begin;
 mod caller;
 mod clarify;
+mod plan;
 mod turn;
 
 use crate::options::{Listen, StartError};
 use crate::service::Core;
 use askbus_wire::proto::clarify_service_server::ClarifyServiceServer;
+use askbus_wire::proto::plan_service_server::PlanServiceServer;
 use askbus_wire::proto::turn_service_server::TurnServiceServer;
 use futures::stream;
 use std::fs;
@@ -141,6 +143,11 @@ async fn router(core: &Arc<Core>, shutdown: &CancellationToken, reflects: bool) 
     reporter
         .set_serving::<ClarifyServiceServer<clarify::Clarifications>>()
         .await;
+    let plans = PlanServiceServer::new(plan::Plans::new(Arc::clone(core)))
+        .max_decoding_message_size(MAX_REQUEST);
+    reporter
+        .set_serving::<PlanServiceServer<plan::Plans>>()
+        .await;
     let auth = caller::Authenticate::new(core);
     let mut router = Server::builder()
         .max_concurrent_streams(MAX_STREAMS)
@@ -149,6 +156,10 @@ async fn router(core: &Arc<Core>, shutdown: &CancellationToken, reflects: bool) 
         .add_service(health)
         .add_service(tonic::service::interceptor::InterceptedService::new(
             turns,
+            auth.clone(),
+        ))
+        .add_service(tonic::service::interceptor::InterceptedService::new(
+            plans,
             auth.clone(),
         ))
         .add_service(tonic::service::interceptor::InterceptedService::new(

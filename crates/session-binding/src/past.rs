@@ -1,14 +1,15 @@
-//! Clarifications of earlier turns, read from the log when somebody still speaks of them.
+//! What was asked and planned before, read from the log when somebody still speaks of it.
 
 use crate::commands::CommandError;
 use crate::projection::Key;
 use crate::service::Core;
 use askbus_domain::{
-    Clarification, ClarifyId, Command, ContextId, Event, Rejection, Session, TenantId, Timestamp,
-    decide_past,
+    Clarification, ClarifyId, Command, ContextId, Event, Plan, Rejection, Session, TenantId,
+    Timestamp, UpdateId, decide_past,
 };
 use askbus_ledger::LedgerError;
 use askbus_wire::codec::Decoded;
+use std::sync::Arc;
 
 /// Finds a clarification that no current turn knows, with its session.
 pub(crate) async fn find(
@@ -43,6 +44,27 @@ pub(crate) async fn asked_in(
         }
     }
     Ok(asked)
+}
+
+/// A session's plan as its latest update with this id left it.
+pub(crate) async fn planned_by(
+    core: &Core,
+    key: &Key,
+    id: &UpdateId,
+) -> Result<Option<Arc<Plan>>, LedgerError> {
+    let stored = core.bus.ledger.read_session(&key.0, &key.1, 1).await?;
+    let mut newest_first = stored.iter().rev().filter_map(|s| match &s.decoded {
+        Decoded::Commit(commit) => Some(commit.events.iter()),
+        Decoded::Unreadable { .. } => None,
+    });
+    Ok(newest_first.find_map(|mut events| {
+        events.find_map(|event| match event {
+            Event::Plan {
+                update_id, plan, ..
+            } if update_id == id => Some(Arc::clone(plan)),
+            _ => None,
+        })
+    }))
 }
 
 async fn read(

@@ -137,14 +137,15 @@ impl Core {
             return (layer, Presence::Unknown);
         };
         let (session, _) = self.projection.session(key);
-        let turn = session.latest_turn().map(|(turn, _)| turn.policy.clone());
-        let turn = turn.unwrap_or_default();
-        let terms = Policy::in_force(dialect, &layer, &turn, input).terms;
+        let turn = session.latest_turn().map(|(turn, _)| turn);
+        let own = turn.map(|turn| turn.policy.clone()).unwrap_or_default();
+        let terms = Policy::in_force(dialect, &layer, &own, input).terms;
+        let to = turn.map_or(input.to.as_ref(), |turn| turn.addressee(input));
         let place = Place {
             tenant: &key.0,
             session: &key.1,
             profile,
-            to: input.to.as_ref(),
+            to,
         };
         let matters = terms.when_absent != WhenAbsent::Wait;
         let presence = self.presence_for(&place, matters).await;

@@ -112,6 +112,7 @@ impl Stats {
                 | Event::Ended { .. }
                 | Event::Held { .. }
                 | Event::PassedOn { .. }
+                | Event::Plan { .. }
                 | Event::Worked { .. }
                 | Event::Refused { .. } => {}
             }

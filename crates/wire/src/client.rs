@@ -3,6 +3,7 @@
 use crate::error::{ErrorCode, WireError};
 use crate::memory::MemoryAddress;
 use crate::proto::clarify_service_client::ClarifyServiceClient;
+use crate::proto::plan_service_client::PlanServiceClient;
 use crate::proto::turn_service_client::TurnServiceClient;
 use crate::proxy;
 use crate::replicas::Replicas;
@@ -197,13 +198,15 @@ impl Interceptor for Bearer {
 /// A channel that speaks with a credential.
 pub type Authorized = InterceptedService<Channel, Bearer>;
 
-/// Both services over one channel.
+/// The services over one channel.
 #[derive(Clone)]
 pub struct Client {
     /// Turns.
     pub turns: TurnServiceClient<Authorized>,
     /// Clarifications.
     pub clarify: ClarifyServiceClient<Authorized>,
+    /// Plans.
+    pub plans: PlanServiceClient<Authorized>,
 }
 
 impl Client {
@@ -216,7 +219,8 @@ impl Client {
     pub fn over(channel: Channel, bearer: Bearer) -> Self {
         Self {
             turns: TurnServiceClient::with_interceptor(channel.clone(), bearer.clone()),
-            clarify: ClarifyServiceClient::with_interceptor(channel, bearer),
+            clarify: ClarifyServiceClient::with_interceptor(channel.clone(), bearer.clone()),
+            plans: PlanServiceClient::with_interceptor(channel, bearer),
         }
     }
 }

@@ -39,6 +39,8 @@ codes! {
     TooManyPending = "TOO_MANY_PENDING", ResourceExhausted, 429, 69;
     /// The questions cannot be shown (E4).
     InvalidQuestion = "INVALID_QUESTION", InvalidArgument, 400, 64;
+    /// The plan cannot be shown (E16).
+    InvalidPlan = "INVALID_PLAN", InvalidArgument, 400, 64;
     /// The request cannot be read.
     InvalidRequest = "INVALID_REQUEST", InvalidArgument, 400, 64;
     /// The answer does not fit the questions.
@@ -145,7 +147,7 @@ impl From<WireError> for tonic::Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use askbus_domain::{InvalidAnswer, parse_arguments};
+    use askbus_domain::{InvalidAnswer, InvalidPlan, parse_arguments};
 
     // contract: E6
     #[test]
@@ -157,6 +159,7 @@ mod tests {
             (Rejection::Busy, 409),
             (Rejection::TooManyPending { limit: 32 }, 429),
             (Rejection::InvalidQuestion(invalid.unwrap_err()), 400),
+            (Rejection::InvalidPlan(InvalidPlan::NoSteps), 400),
             (Rejection::UnknownClarification, 404),
             (Rejection::NotAddressed, 403),
             (Rejection::InvalidAnswer(InvalidAnswer::EmptyAskBack), 400),

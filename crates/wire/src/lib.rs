@@ -18,6 +18,7 @@ pub mod error;
 pub mod headers;
 pub mod memory;
 pub mod messages;
+pub mod plan;
 mod proxy;
 mod replicas;
 pub mod subject;

@@ -141,7 +141,8 @@ fn take(log: &mut Log, event: &Event) {
         | Event::Ended { .. }
         | Event::Held { .. }
         | Event::PassedOn { .. }
-        | Event::Worked { .. } => {}
+        | Event::Worked { .. }
+        | Event::Plan { .. } => {}
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{QUICK, Shared, clock, room, unavailable};
 use crate::message_id::fit_trace;
 use crate::{AppendError, LedgerError};
-use askbus_domain::{Commit, EventKind};
+use askbus_domain::Commit;
 use askbus_wire::{codec, headers, subject};
 use async_nats::jetstream;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
@@ -35,7 +35,7 @@ pub(super) async fn append(
 ) -> Result<u64, AppendError> {
     let payload = codec::encode_commit(commit).map_err(|e| LedgerError::TooLarge(e.to_string()))?;
     let kind = commit.subject_kind();
-    if kind == EventKind::Requested && room::is_scarce(shared).await {
+    if kind.is_new_matter() && room::is_scarce(shared).await {
         return Err(LedgerError::Full.into());
     }
     let size = payload.len();

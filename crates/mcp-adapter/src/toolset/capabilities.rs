@@ -1,7 +1,9 @@
 //! `list_capabilities`: what this server can do, here and now (P6).
 
 use super::{Toolset, result};
-use askbus_domain::{MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, MAX_QUESTIONS};
+use askbus_domain::{
+    MAX_LABEL_CHARS, MAX_OPTIONS, MAX_PLAN_STEPS, MAX_QUESTION_CHARS, MAX_QUESTIONS, MAX_STEP_CHARS,
+};
 use rmcp::model::{CallToolResult, Tool};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -60,6 +62,7 @@ pub fn listed(state: &State) -> CallToolResult {
         "limits": {
             "questions": MAX_QUESTIONS, "question_chars": MAX_QUESTION_CHARS,
             "options": MAX_OPTIONS, "label_chars": MAX_LABEL_CHARS,
+            "plan_steps": MAX_PLAN_STEPS, "step_chars": MAX_STEP_CHARS,
         },
         "hand_back_s": state.hand_back.as_secs_f64(),
         "service": {"reachable": state.problem.is_none(), "problem": state.problem},

@@ -4,7 +4,7 @@ use crate::grpc::ask::word;
 use crate::grpc::turn::invalid;
 use crate::service::Core;
 use askbus_domain::{
-    BeginCommand, Dialect, HostTurn, Language, Millis, OnTimeout, PolicyLayer, Scope, TenantId,
+    Addressee, BeginCommand, Dialect, HostTurn, Language, Millis, OnTimeout, PolicyLayer, Scope, TenantId,
     Turn, WhenAbsent, Wish, instruction,
 };
 use askbus_wire::convert;
@@ -13,6 +13,7 @@ use tonic::Status;
 
 /// What the turn's agent may do in it, by name.
 const CLARIFY: &str = "clarify";
+const PLAN: &str = "plan";
 
 /// Which tools a turn without a session of the host gets, and every other one (E15).
 pub(super) fn scope(body: &BeginTurnRequest) -> Result<Scope, Status> {
@@ -61,8 +62,16 @@ pub(super) fn described(
         language,
         scope: Some(scope).filter(|s| *s != Scope::FULL),
         parent: convert::parent(body.parent.take()).map_err(invalid)?,
+        to: room(&body.room_id)?,
         ..begin
     })
+}
+
+/// The managers of the room that the turn belongs to (E18).
+fn room(id: &str) -> Result<Option<Addressee>, Status> {
+    let named = Some(id).filter(|id| !id.trim().is_empty());
+    let managers = named.map(Addressee::managers_of).transpose();
+    managers.map_err(|_| invalid("room_id is too long, or not a line of plain text"))
 }
 
 fn policy(said: &TurnPolicy) -> Result<PolicyLayer, Status> {
@@ -102,11 +111,13 @@ pub(super) fn begun(
         } else {
             instruction(turn, language, toolset)
         },
-        capabilities: if turn.scope().clarify {
-            vec![CLARIFY.to_owned()]
-        } else {
-            Vec::new()
-        },
+        capabilities: capabilities(turn.scope()),
         late: turn.late.iter().map(Into::into).collect(),
     }
+}
+
+fn capabilities(scope: Scope) -> Vec<String> {
+    let named = [(scope.clarify, CLARIFY), (scope.plan, PLAN)];
+    let named = named.into_iter().filter(|(may, _)| *may);
+    named.map(|(_, name)| name.to_owned()).collect()
 }

@@ -17,11 +17,14 @@ use tokio_util::sync::CancellationToken;
 /// How long a dead replica keeps what it took.
 const ACK_WAIT: Duration = Duration::from_secs(2);
 
-/// A ledger that stops for ever around the writing of a resolution, and says so.
-struct Deadly {
-    inner: Arc<dyn Ledger>,
-    writes: bool,
-    reached: mpsc::UnboundedSender<()>,
+/// A ledger that stops for ever around the writing of some events, and says so.
+pub struct Deadly {
+    pub inner: Arc<dyn Ledger>,
+    /// Which events.
+    pub at: fn(&Event) -> bool,
+    /// Whether they are written before.
+    pub writes: bool,
+    pub reached: mpsc::UnboundedSender<()>,
 }
 
 #[async_trait]
@@ -32,8 +35,7 @@ impl Ledger for Deadly {
         expected: u64,
         trace: Option<&str>,
     ) -> Result<u64, AppendError> {
-        let resolves = |e: &Event| matches!(e, Event::Resolved { .. } | Event::Late { .. });
-        if !commit.events.iter().any(resolves) {
+        if !commit.events.iter().any(self.at) {
             return self.inner.append_once(commit, expected, trace).await;
         }
         if self.writes {
@@ -98,6 +100,7 @@ impl Mortal {
             let (bus, _, link) = jetstream::connect(options).await.unwrap();
             let deadly = Deadly {
                 inner: bus.ledger,
+                at: |event| matches!(event, Event::Resolved { .. } | Event::Late { .. }),
                 writes,
                 reached: tell,
             };

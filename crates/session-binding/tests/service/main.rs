@@ -41,6 +41,7 @@ mod hearing;
 mod late;
 mod metrics;
 mod overtaken;
+mod plans;
 mod policies;
 mod presence;
 mod refusals;

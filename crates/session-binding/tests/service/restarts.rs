@@ -185,6 +185,7 @@ fn newer(session_name: &str) -> Commit {
             context_id: ContextId::from_uuid(Uuid::new_v4()),
             end: TurnEnd::Completed,
             account: None,
+            plan: None,
         }],
     }
 }

@@ -1,0 +1,91 @@
+//! `PlanService`.
+
+use crate::grpc::caller;
+use crate::grpc::turn::{bound, invalid, or_new};
+use crate::past;
+use crate::projection::Key;
+use crate::service::Core;
+use crate::spans;
+use askbus_domain::{
+    Command, InvalidPlan, Plan, PlanCommand, PlanId, PlanInput, Session, UpdateId, parse_plan,
+};
+use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::plan;
+use askbus_wire::proto::plan_service_server::PlanService;
+use askbus_wire::proto::update_plan_request::Input;
+use askbus_wire::proto::{UpdatePlanRequest, UpdatePlanResponse};
+use serde_json::Value;
+use std::sync::Arc;
+use tonic::{Request, Response, Status};
+
+/// The service.
+pub(crate) struct Plans {
+    core: Arc<Core>,
+}
+
+impl Plans {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+}
+
+/// The plan of a request, or why it cannot be shown.
+fn parse_input(input: Option<Input>) -> Result<PlanInput, InvalidPlan> {
+    match input {
+        // What is no JSON is no object either.
+        Some(Input::ArgumentsJson(text)) => {
+            parse_plan(&serde_json::from_str(&text).unwrap_or(Value::Null))
+        }
+        Some(Input::Plan(input)) => parse_plan(&plan::arguments(input)),
+        None => Err(InvalidPlan::NoList),
+    }
+}
+
+#[tonic::async_trait]
+impl PlanService for Plans {
+    async fn update(
+        &self,
+        request: Request<UpdatePlanRequest>,
+    ) -> Result<Response<UpdatePlanResponse>, Status> {
+        let core = &self.core;
+        let credential = caller::asker(&request)?;
+        let (mut span, trace) = caller::traced(&request, "UpdatePlan");
+        let body = request.into_inner();
+        let profile = caller::profile(&credential, &body.profile)?;
+        let (context_id, key) = bound(core, &credential.tenant, &body.context_id).await?;
+        spans::note_session(&mut span, &key);
+        let update_id = UpdateId::new(or_new(core, body.update_id)).map_err(invalid)?;
+        let command = PlanCommand {
+            update_id: update_id.clone(),
+            plan_id: PlanId::from_uuid(core.clock.uuid_v7()),
+            context_id,
+            profile,
+            input: parse_input(body.input),
+        };
+        let command = Command::UpdatePlan(Box::new(command));
+        let session = core.run(key.clone(), command, trace).await;
+        let session = caller::noted(&mut span, session)?;
+        let shown = caller::noted(
+            &mut span,
+            outcome_of(core, &key, &session, &update_id).await,
+        )?;
+        tracing::debug!(tenant = %key.0, session = %key.1, revision = shown.revision, "planned");
+        let plan = Some(plan::to_proto(&key.1, &shown));
+        Ok(Response::new(UpdatePlanResponse { plan }))
+    }
+}
+
+/// The plan as this update left it. What has changed since a repeated one is told by the log.
+async fn outcome_of(
+    core: &Core,
+    key: &Key,
+    session: &Session,
+    update_id: &UpdateId,
+) -> Result<Arc<Plan>, WireError> {
+    if let Some(plan) = session.plan_after(update_id) {
+        return Ok(Arc::clone(plan));
+    }
+    let found = past::planned_by(core, key, update_id).await;
+    let found = found.map_err(|e| WireError::new(ErrorCode::LogUnavailable, e))?;
+    found.ok_or_else(|| WireError::new(ErrorCode::Internal, "the plan was not kept"))
+}
