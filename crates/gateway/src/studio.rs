@@ -19,7 +19,7 @@ use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::response::Response;
 use http::Request;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tonic::Streaming;
@@ -40,31 +40,7 @@ pub(crate) async fn request(
     Extension(trace): Extension<Trace>,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let (parts, body) = request.into_parts();
-    let profile = parts
-        .headers
-        .get("x-hermes-profile")
-        .and_then(|v| v.to_str().ok());
-    let profile = profile.unwrap_or_default().trim().to_owned();
-    let body = body::read(body).await?;
-    let invalid = |what: &str| {
-        Refusal::new(
-            ErrorCode::InvalidRequest,
-            format!("{what}; nobody was asked"),
-        )
-    };
-    let arguments: Value =
-        serde_json::from_slice(&body).map_err(|_| invalid("the body is not JSON"))?;
-    let object = arguments
-        .as_object()
-        .ok_or_else(|| invalid("the body must be a JSON object"))?;
-    let context_id = match object.get("context_id") {
-        Some(Value::String(text)) if !text.trim().is_empty() => text.trim().to_owned(),
-        Some(Value::String(_)) | None => return Err(invalid("context_id is required")),
-        Some(_) => return Err(invalid("context_id must be a string")),
-    };
-    let arguments_json =
-        String::from_utf8(body.to_vec()).map_err(|_| invalid("the body is not UTF-8"))?;
+    let said = Said::read(request, "nobody was asked").await?;
     let mut span = Span::begin(SERVICE, "ask", Kind::Server, trace.caller());
     span.note("askbus.dialect", || Dialect::Studio.as_str());
     let trace = Trace::continuing(span.traceparent(Some(trace.as_str())));
@@ -80,11 +56,11 @@ pub(crate) async fn request(
     };
     let ask = proto::AskRequest {
         ask_id: uuid::Uuid::new_v4().to_string(),
-        context_id,
-        profile,
+        context_id: said.context_id,
+        profile: said.profile,
         asker_id: call.asker_id.clone(),
         dialect: Dialect::Studio.as_str().to_owned(),
-        input: Some(proto::ask_request::Input::ArgumentsJson(arguments_json)),
+        input: Some(proto::ask_request::Input::ArgumentsJson(said.arguments_json)),
         call_limit_ms: Some(CALL_LIMIT_MS),
         ..proto::AskRequest::default()
     };
@@ -99,6 +75,50 @@ pub(crate) async fn request(
             span.note("askbus.reason", || outcome.reason.as_str());
             Ok(ok(&result(&clarify_id, &outcome)))
         }
+    }
+}
+
+/// What the call of a host says, whichever tool it stands for.
+pub(crate) struct Said {
+    pub context_id: String,
+    /// What the headers select among the profiles that the credential allows.
+    pub profile: String,
+    /// The body as an object.
+    pub arguments: Map<String, Value>,
+    /// The whole body: session-binding reads the rest, after it has looked at the context.
+    pub arguments_json: String,
+}
+
+impl Said {
+    /// Reads a request; `nothing` says what has not happened when it cannot be read.
+    pub(crate) async fn read(request: Request<Body>, nothing: &str) -> Result<Self, Refusal> {
+        let (parts, body) = request.into_parts();
+        let profile = parts
+            .headers
+            .get("x-hermes-profile")
+            .and_then(|v| v.to_str().ok());
+        let profile = profile.unwrap_or_default().trim().to_owned();
+        let body = body::read(body).await?;
+        let invalid =
+            |what: &str| Refusal::new(ErrorCode::InvalidRequest, format!("{what}; {nothing}"));
+        let arguments: Value =
+            serde_json::from_slice(&body).map_err(|_| invalid("the body is not JSON"))?;
+        let Value::Object(arguments) = arguments else {
+            return Err(invalid("the body must be a JSON object"));
+        };
+        let context_id = match arguments.get("context_id") {
+            Some(Value::String(text)) if !text.trim().is_empty() => text.trim().to_owned(),
+            Some(Value::String(_)) | None => return Err(invalid("context_id is required")),
+            Some(_) => return Err(invalid("context_id must be a string")),
+        };
+        let arguments_json =
+            String::from_utf8(body.to_vec()).map_err(|_| invalid("the body is not UTF-8"))?;
+        Ok(Self {
+            context_id,
+            profile,
+            arguments,
+            arguments_json,
+        })
     }
 }
 
@@ -148,7 +168,11 @@ impl Call {
         let mut events = self.attach(Vec::new()).await?;
         let mut clarify = self.client.clarify.clone();
         let asked = within(clarify.ask(self.message(ask))).await?;
-        let id = asked.into_inner().clarify_id;
+        let asked = asked.into_inner();
+        if let Some(settled) = &asked.settled {
+            return Ok((asked.clarify_id, read(settled)?));
+        }
+        let id = asked.clarify_id;
         loop {
             match self.outcome_of(&id, &mut events).await? {
                 Some(outcome) => return Ok((id, outcome)),
@@ -197,14 +221,7 @@ impl Call {
                 Ok(Some(proto::AttachEvent {
                     event: Some(attach_event::Event::Resolved(c)),
                 })) if c.clarify_id == id => {
-                    let outcome = c.outcome.as_ref().and_then(convert::outcome);
-                    let unreadable = || {
-                        WireError::new(
-                            ErrorCode::UpgradeNeeded,
-                            "the outcome cannot be read by this version; upgrade the gateway",
-                        )
-                    };
-                    return outcome.map(Some).ok_or_else(unreadable);
+                    return read(&c).map(Some);
                 }
                 Ok(Some(proto::AttachEvent {
                     event: Some(attach_event::Event::UnknownClarifyId(unknown)),
@@ -218,6 +235,17 @@ impl Call {
             }
         }
     }
+}
+
+/// How a clarification ended.
+fn read(settled: &proto::Clarification) -> Result<Outcome, WireError> {
+    let outcome = settled.outcome.as_ref().and_then(convert::outcome);
+    outcome.ok_or_else(|| {
+        WireError::new(
+            ErrorCode::UpgradeNeeded,
+            "the outcome cannot be read by this version; upgrade the gateway",
+        )
+    })
 }
 
 /// A call's answer, or an error in our words; session-binding gets ten seconds.

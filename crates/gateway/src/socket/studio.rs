@@ -1,6 +1,6 @@
 //! The objects of E9, extended.
 
-use super::{Socket, Step, is_over};
+use super::{Socket, Step, is_over, rooms};
 use crate::caller::Person;
 use crate::explain::{explain, where_to};
 use crate::gateway::Gateway;
@@ -21,16 +21,17 @@ use std::sync::Arc;
 const MAX_TAB: usize = 64;
 
 /// What a client may send.
-const EVENTS: [&str; 4] = [
+const EVENTS: [&str; 5] = [
     "clarify.respond",
     "clarify.hold",
     "clarify.draft",
     "clarify.pass_on",
+    rooms::JOIN,
 ];
 
 /// The first object: where the log stands, who is signed in, and how much of a text is taken and
 /// shown.
-pub(super) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
+pub(crate) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
     let credential = &person.0.credential;
     json!({
         "event": "hello",
@@ -46,9 +47,14 @@ pub(super) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
 }
 
 /// The end of a replay: exactly these wait; a card that is not among them is over.
-pub(super) fn ready(seq: u64, pending: &[Arc<Card>]) -> Value {
+pub(crate) fn ready(seq: u64, pending: &[Arc<Card>]) -> Value {
     let ids: Vec<_> = pending.iter().map(|card| card.id()).collect();
     json!({"event": "ready", "seq": seq, "pending": ids})
+}
+
+/// Sent while nothing else is, so that a page knows a silent connection from a dead one.
+pub(super) fn alive(gateway: &Gateway) -> Value {
+    json!({"event": "alive", "server_now": gateway.now().unix_millis()})
 }
 
 /// A frame that was not understood.
@@ -63,6 +69,9 @@ struct Frame {
     kind: Option<String>,
     clarify_id: Option<String>,
     session_id: Option<String>,
+    /// The room of a group chat, as its clients spell it (E18).
+    #[serde(rename = "roomId")]
+    room_id: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -80,6 +89,12 @@ fn malformed(what: &str) -> WireError {
         ErrorCode::InvalidRequest,
         format!("{what}; nothing was done"),
     )
+}
+
+fn sent(object: Value) -> Result<Sent, WireError> {
+    serde_json::from_value(object).map_err(|_| {
+        malformed("clarify.respond takes response, or action and answers; what you wrote was not sent")
+    })
 }
 
 impl Socket {
@@ -103,9 +118,17 @@ impl Socket {
             let events = EVENTS.join(", ");
             return Err(malformed(&format!("event must be one of {events}")).into());
         }
+        if event == rooms::JOIN {
+            let room = frame.room_id.ok_or_else(|| malformed("roomId is required"))?;
+            return Err(Refused::Reply(self.join_room(&room)));
+        }
         let Some(id) = frame.clarify_id else {
             return Err(malformed("clarify_id is required").into());
         };
+        if let (Some(room), "clarify.respond") = (frame.room_id, event.as_str()) {
+            let taken = self.respond_in_room(room.clone(), &id, sent(object)?).await;
+            return taken.map_err(|e| Refused::Reply(rooms::not_taken(&room, &id, &e)));
+        }
         let found = lookup::find(&self.gateway, &self.person.viewer(), &id).await;
         let named = frame.session_id.filter(|s| !s.is_empty());
         let card = match found {
@@ -140,9 +163,7 @@ impl Socket {
     }
 
     fn respond(&mut self, card: Arc<Card>, object: Value) -> Result<(), Refused> {
-        let sent: Sent = serde_json::from_value(object).map_err(|_| {
-            malformed("clarify.respond takes response, or action and answers; what you wrote was not sent")
-        })?;
+        let sent = sent(object)?;
         let surface = match sent.surface {
             Some(Surface::Terminal) => Surface::Terminal,
             _ => Surface::Web,

@@ -3,29 +3,34 @@
 use super::{Socket, Speech, Step, interaction, studio};
 use crate::askers::Asker;
 use crate::feed::{News, Snapshot};
-use crate::projection::{Card, Change, ChangeKind as Kind};
-use crate::{drafts, view};
-use askbus_domain::Timestamp;
+use crate::projection::{Card, Change, ChangeKind as Kind, PlanCard};
+use crate::{drafts, plans, view};
+use askbus_domain::{SessionId, Timestamp};
 use serde_json::Value;
 
 impl Socket {
-    /// Whether the socket was opened for this card's session, or for all.
-    fn wants(&self, card: &Card) -> bool {
-        self.session
-            .as_ref()
-            .is_none_or(|s| s == card.session.as_str())
+    /// Whether the socket was opened for this session, or for all.
+    fn wants(&self, session: &SessionId) -> bool {
+        self.session.as_ref().is_none_or(|s| s == session.as_str())
+    }
+
+    fn wants_plan(&self, card: &PlanCard) -> bool {
+        // N2 knows no plans.
+        self.speech == Speech::Studio
+            && self.person.viewer().sees_plan(card)
+            && self.wants(&card.session)
     }
 
     pub(super) async fn replay(&mut self, snapshot: &Snapshot, first: bool) -> Step {
         for (seq, card) in &snapshot.resolved {
-            if let Some(object) = self.resolved(card, *seq).filter(|_| self.wants(card)) {
+            if let Some(object) = self.resolved(card, *seq).filter(|_| self.wants(&card.session)) {
                 self.send(&object).await?;
             }
         }
         let pending: Vec<_> = snapshot
             .pending
             .iter()
-            .filter(|c| self.wants(c))
+            .filter(|c| self.wants(&c.session))
             .cloned()
             .collect();
         for card in &pending {
@@ -36,6 +41,11 @@ impl Socket {
         if self.speech == Speech::Interaction {
             return Ok(());
         }
+        for card in &snapshot.plans {
+            if self.wants_plan(card) {
+                self.send(&plans::updated(card)).await?;
+            }
+        }
         if first {
             for (card, stored) in drafts::own(&self.gateway, &self.person, &pending).await {
                 self.send(&drafts::own_event(&card, &stored.draft)).await?;
@@ -44,11 +54,12 @@ impl Socket {
         self.send(&studio::ready(snapshot.seq, &pending)).await
     }
 
-    fn requested(&self, card: &Card) -> Option<Value> {
+    pub(super) fn requested(&self, card: &Card) -> Option<Value> {
         match self.speech {
             Speech::Studio => {
                 let (now, asker) = self.asker(card);
-                Some(view::requested(card, now, asker, &self.person))
+                let object = view::requested(card, now, asker, &self.person);
+                Some(if self.panel { view::rendered(object, card) } else { object })
             }
             Speech::Interaction => interaction::request(card),
         }
@@ -71,11 +82,12 @@ impl Socket {
     pub(super) async fn tell(&mut self, news: &News) -> Step {
         let object = match news {
             News::Change(Change { card, .. }) | News::Draft { card, .. } | News::Asker(card)
-                if !self.person.viewer().sees(card) || !self.wants(card) =>
+                if !self.person.viewer().sees(card) || !self.wants(&card.session) =>
             {
                 None
             }
             News::Change(change) => self.change(change),
+            News::Plan(card) => self.wants_plan(card).then(|| plans::updated(card)),
             News::Asker(_) if self.speech == Speech::Interaction => None,
             News::Asker(card) => {
                 let (now, asker) = self.asker(card);
