@@ -1,4 +1,4 @@
-//! Where commits, answers, drafts and heartbeats live: traits, and two implementations of each that
+//! Where commits, answers, drafts, positions and heartbeats live: traits, and two implementations of each that
 //! pass one conformance suite, on JetStream and on one embedded file. No rule about a question
 //! enters here; a ledger moves bytes and keeps promises about order.
 
@@ -10,6 +10,7 @@ pub mod embedded;
 pub mod hostile;
 pub mod jetstream;
 mod message_id;
+mod positions;
 mod reachable;
 mod traits;
 
@@ -17,6 +18,6 @@ pub use append::append;
 pub use bus::Bus;
 pub use reachable::until_reachable;
 pub use traits::{
-    Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, ReplySink, Stored,
-    StoredDraft, Submission, Submitted,
+    Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, Position, Positions,
+    ReplySink, Stored, StoredDraft, Submission, Submitted,
 };

@@ -260,6 +260,34 @@ pub trait Drafts: Send + Sync + 'static {
     ) -> Result<Vec<StoredDraft>, LedgerError>;
 }
 
+/// A small value that its writers guard by its revision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// Which writing of it this is; never 0.
+    pub revision: u64,
+    /// What was written.
+    pub value: Bytes,
+}
+
+/// How far somebody has come with the log, such as a channel with telling people. It says what was
+/// done with what the log holds and never what happened: that is in the log alone.
+#[async_trait]
+pub trait Positions: Send + Sync + 'static {
+    /// The position `name` of a tenant. Never stale.
+    async fn get(&self, tenant: &TenantId, name: &str) -> Result<Option<Position>, LedgerError>;
+
+    /// Writes it if its revision is still `expected` (0: it was never written), and returns the new
+    /// one; none when somebody else wrote it meanwhile. After [`LedgerError::InDoubt`] it is to be
+    /// read again.
+    async fn put(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        expected: u64,
+        value: &[u8],
+    ) -> Result<Option<u64>, LedgerError>;
+}
+
 /// Heartbeats between instances; not stored.
 #[async_trait]
 pub trait Alive: Send + Sync + 'static {

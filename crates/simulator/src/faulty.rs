@@ -151,6 +151,8 @@ pub(crate) fn through(line: &Arc<Line>, bus: &Bus) -> Bus {
         ledger: Arc::new(Faulty(Arc::clone(line), Arc::clone(&bus.ledger))),
         inbox: Arc::new(Faulty(Arc::clone(line), Arc::clone(&bus.inbox))),
         drafts: Arc::new(Faulty(Arc::clone(line), Arc::clone(&bus.drafts))),
+        // No channel runs here.
+        positions: Arc::clone(&bus.positions),
         alive: Arc::new(Faulty(Arc::clone(line), Arc::clone(&bus.alive))),
     }
 }

@@ -12,6 +12,8 @@ pub const REPUBLISH_DESTINATION: &str = "clarify.{{wildcard(1)}}.{{wildcard(2)}}
 pub const INBOX_WILDCARD: &str = "clarify.respond.*.*.*";
 /// All drafts.
 pub const DRAFT_WILDCARD: &str = "askbus.draft.*.*.*.*.*";
+/// All positions.
+pub const POSITION_WILDCARD: &str = "askbus.position.*.*";
 /// All heartbeats.
 pub const ALIVE_WILDCARD: &str = "askbus.alive.*.*";
 
@@ -110,6 +112,15 @@ pub fn parse_inbox(subject: &str) -> Option<(TenantId, SessionId, String)> {
         SessionId::new(untoken(session)?).ok()?,
     );
     done.then_some((ids.0, ids.1, id.to_owned()))
+}
+
+/// Where a position of a tenant is kept.
+pub fn position(tenant: &TenantId, name: &str) -> String {
+    format!(
+        "askbus.position.{}.{}",
+        token(tenant.as_str()),
+        token(name)
+    )
 }
 
 /// Where the draft of one of a person's tabs is kept: a second tab must not overwrite the first. A

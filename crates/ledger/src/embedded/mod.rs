@@ -12,6 +12,7 @@ mod frame;
 mod inbox;
 mod load;
 mod log;
+mod positions;
 mod replay;
 mod settle;
 mod store;
@@ -166,6 +167,7 @@ pub fn open_with(
         ledger: Arc::new(log::EmbeddedLedger(Arc::clone(&shared))),
         inbox: Arc::new(inbox::EmbeddedInbox(Arc::clone(&shared))),
         drafts: Arc::new(drafts::EmbeddedDrafts(Arc::clone(&shared))),
+        positions: Arc::new(positions::EmbeddedPositions(Arc::clone(&shared))),
         alive: Arc::new(alive::EmbeddedAlive(Arc::clone(&shared))),
     };
     Ok((

@@ -1,4 +1,4 @@
-//! The redb file: three tables, opened with the right permissions by one process at a time.
+//! The redb file: four tables, opened with the right permissions by one process at a time.
 
 use crate::LedgerError;
 use redb::{Builder, Database, DatabaseError, Durability, ReadableDatabase, TableDefinition};
@@ -10,6 +10,7 @@ use std::sync::{PoisonError, RwLock};
 pub(super) const LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("log");
 pub(super) const INBOX: TableDefinition<u64, &[u8]> = TableDefinition::new("inbox");
 pub(super) const DRAFTS: TableDefinition<&str, &[u8]> = TableDefinition::new("drafts");
+pub(super) const POSITIONS: TableDefinition<&str, &[u8]> = TableDefinition::new("positions");
 
 /// Enough for the hot end of the log; the rest is read rarely and comes from the page cache.
 const CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -22,6 +23,7 @@ pub(super) enum Change {
     DropInbox(u64),
     Draft(String, Vec<u8>),
     DropDraft(String),
+    Position(String, Vec<u8>),
 }
 
 /// The open file. It can be closed while others still hold the store; they are then told so.
@@ -103,6 +105,7 @@ fn apply(database: &Database, changes: &[Change], durable: bool) -> Result<(), r
         let mut log = transaction.open_table(LOG)?;
         let mut inbox = transaction.open_table(INBOX)?;
         let mut drafts = transaction.open_table(DRAFTS)?;
+        let mut positions = transaction.open_table(POSITIONS)?;
         for change in changes {
             match change {
                 Change::Log(seq, row) => drop(log.insert(seq, row.as_slice())?),
@@ -111,6 +114,9 @@ fn apply(database: &Database, changes: &[Change], durable: bool) -> Result<(), r
                 Change::DropInbox(seq) => drop(inbox.remove(seq)?),
                 Change::Draft(key, row) => drop(drafts.insert(key.as_str(), row.as_slice())?),
                 Change::DropDraft(key) => drop(drafts.remove(key.as_str())?),
+                Change::Position(key, row) => {
+                    drop(positions.insert(key.as_str(), row.as_slice())?);
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use super::Shared;
 use super::arrival::Arrival;
 use super::frame;
 use super::log::{SessionKey, tag};
+use super::positions;
 use super::store::Change;
 use crate::{AppendError, LedgerError, Stored};
 use askbus_domain::{EventKind, SessionId, TenantId, Timestamp};
@@ -32,6 +33,13 @@ pub(super) enum Request {
         key: String,
         payload: Vec<u8>,
         done: oneshot::Sender<Result<(), LedgerError>>,
+    },
+    /// A position, if its revision is still the expected one.
+    Position {
+        key: String,
+        expected: u64,
+        value: Vec<u8>,
+        done: oneshot::Sender<Result<Option<u64>, LedgerError>>,
     },
 }
 
@@ -64,6 +72,7 @@ impl Request {
             Request::Submit(submit) => submit.payload.len(),
             Request::Settle(_) | Request::Barrier(_) => 0,
             Request::Draft { payload, .. } => payload.len(),
+            Request::Position { value, .. } => value.len(),
         }
     }
 }
@@ -78,6 +87,10 @@ enum Told {
         oneshot::Sender<Result<(), LedgerError>>,
         Result<(), LedgerError>,
     ),
+    Position(
+        oneshot::Sender<Result<Option<u64>, LedgerError>>,
+        Result<Option<u64>, LedgerError>,
+    ),
 }
 
 /// A batch as decided, not yet written.
@@ -87,6 +100,8 @@ struct Decided {
     told: Vec<Told>,
     /// Last sequence of the sessions written by this batch.
     sessions: HashMap<SessionKey, u64>,
+    /// Revisions of the positions written by this batch.
+    positions: HashMap<String, u64>,
     messages: Vec<(Arc<Stored>, usize)>,
     /// Inbox messages by their message id.
     arrivals: HashMap<String, Arrival>,
@@ -161,9 +176,40 @@ impl Writer {
                     decided.changes.push(Change::Draft(key, row));
                     decided.told.push(Told::Done(done, Ok(())));
                 }
+                Request::Position {
+                    key,
+                    expected,
+                    value,
+                    done,
+                } => {
+                    let written = self.decide_position(key, expected, &value, at, &mut decided);
+                    decided.told.push(Told::Position(done, written));
+                }
             }
         }
         decided
+    }
+
+    fn decide_position(
+        &self,
+        key: String,
+        expected: u64,
+        value: &[u8],
+        at: Timestamp,
+        decided: &mut Decided,
+    ) -> Result<Option<u64>, LedgerError> {
+        let revision = match decided.positions.get(&key) {
+            Some(revision) => *revision,
+            None => positions::read(&self.shared, &key)?.map_or(0, |p| p.revision),
+        };
+        if revision != expected {
+            return Ok(None);
+        }
+        let next = revision + 1;
+        let row = frame::encode(0, at, &[], &positions::encode(next, value));
+        decided.changes.push(Change::Position(key.clone(), row));
+        decided.positions.insert(key, next);
+        Ok(Some(next))
     }
 
     fn decide_append(&self, append: Append, at: Timestamp, decided: &mut Decided) {
@@ -263,6 +309,7 @@ impl Told {
         match self {
             Told::Append(done, outcome) => drop(done.send(outcome)),
             Told::Done(done, outcome) => drop(done.send(outcome)),
+            Told::Position(done, outcome) => drop(done.send(outcome)),
         }
     }
 
@@ -274,6 +321,11 @@ impl Told {
             }
             Told::Append(done, refused) => drop(done.send(refused)),
             Told::Done(done, _) => drop(done.send(Err(error.clone()))),
+            // The disk may hold it all the same.
+            Told::Position(done, Ok(Some(_))) => {
+                drop(done.send(Err(LedgerError::InDoubt(error.to_string()))));
+            }
+            Told::Position(done, other) => drop(done.send(other)),
         }
     }
 }

@@ -109,6 +109,7 @@ struct Shared {
     inbox: Mutex<inbox::Messages>,
     arrived: Notify,
     drafts: Mutex<HashMap<String, (Timestamp, Vec<u8>)>>,
+    positions: Mutex<HashMap<String, crate::Position>>,
     alive: broadcast::Sender<askbus_wire::messages::Heartbeat>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -212,6 +213,7 @@ pub fn open_at(seed: u64, faults: Faults, epoch: Timestamp) -> (Bus, HostileHand
         inbox: Mutex::default(),
         arrived: Notify::new(),
         drafts: Mutex::default(),
+        positions: Mutex::default(),
         alive: broadcast::Sender::new(256),
         tasks: TaskTracker::new(),
         stop: CancellationToken::new(),
@@ -220,6 +222,7 @@ pub fn open_at(seed: u64, faults: Faults, epoch: Timestamp) -> (Bus, HostileHand
         ledger: Arc::new(log::HostileLedger(Arc::clone(&shared))),
         inbox: Arc::new(inbox::HostileInbox(Arc::clone(&shared))),
         drafts: Arc::new(others::HostileDrafts(Arc::clone(&shared))),
+        positions: Arc::new(others::HostilePositions(Arc::clone(&shared))),
         alive: Arc::new(others::HostileAlive(Arc::clone(&shared))),
     };
     (bus, HostileHandle { shared })

@@ -1,11 +1,13 @@
-//! Drafts and heartbeats of the hostile bus.
+//! Drafts, positions and heartbeats of the hostile bus.
 
 use super::{Shared, lock};
-use crate::{Alive, Drafts, LedgerError, StoredDraft};
+use crate::positions::check;
+use crate::{Alive, Drafts, LedgerError, Position, Positions, StoredDraft};
 use askbus_domain::{ClarifyId, PersonId, SessionId, TenantId};
 use askbus_wire::messages::{Draft, Heartbeat};
 use askbus_wire::subject;
 use async_trait::async_trait;
+use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
@@ -45,6 +47,44 @@ impl Drafts for HostileDrafts {
         Ok(of_it
             .filter_map(|(key, (at, p))| crate::drafts::decode(key, p, *at))
             .collect())
+    }
+}
+
+pub(super) struct HostilePositions(pub Arc<Shared>);
+
+#[async_trait]
+impl Positions for HostilePositions {
+    async fn get(&self, tenant: &TenantId, name: &str) -> Result<Option<Position>, LedgerError> {
+        self.0.maybe_unavailable(self.0.faults.failed_read)?;
+        let positions = lock(&self.0.positions);
+        Ok(positions.get(&subject::position(tenant, name)).cloned())
+    }
+
+    async fn put(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        expected: u64,
+        value: &[u8],
+    ) -> Result<Option<u64>, LedgerError> {
+        check(value)?;
+        self.0.maybe_unavailable(self.0.faults.unavailable)?;
+        let key = subject::position(tenant, name);
+        let written = {
+            let mut positions = lock(&self.0.positions);
+            let revision = positions.get(&key).map_or(0, |p| p.revision);
+            (revision == expected).then(|| {
+                let position = Position {
+                    revision: revision + 1,
+                    value: Bytes::copy_from_slice(value),
+                };
+                positions.insert(key, position);
+                revision + 1
+            })
+        };
+        let lost = self.0.maybe_unavailable(self.0.faults.lost_ack);
+        lost.map_err(|e| LedgerError::InDoubt(e.to_string()))?;
+        Ok(written)
     }
 }
 

@@ -91,6 +91,11 @@ pub(super) fn code(error: &PublishError) -> Option<u64> {
     Some(source.error_code().0)
 }
 
+/// Whether somebody else wrote first.
+pub(super) fn is_conflict(error: &PublishError) -> bool {
+    matches!(meaning(error), AppendError::Conflict)
+}
+
 fn meaning(error: &PublishError) -> AppendError {
     match code(error) {
         Some(WRONG_LAST | WRONG_LAST_IN_FLIGHT) => return AppendError::Conflict,

@@ -12,6 +12,7 @@ mod inbox;
 mod ledger;
 mod link;
 mod options;
+mod positions;
 mod read;
 mod refusals;
 mod replies;
@@ -194,6 +195,7 @@ pub async fn connect(
         ledger: Arc::new(ledger::JetStreamLedger(Arc::clone(&shared))),
         inbox: Arc::new(inbox::JetStreamInbox(Arc::clone(&shared))),
         drafts: Arc::new(drafts::JetStreamDrafts(Arc::clone(&shared))),
+        positions: Arc::new(positions::JetStreamPositions(Arc::clone(&shared))),
         alive: Arc::new(alive::JetStreamAlive(Arc::clone(&shared))),
     };
     Ok((bus, client, JetStreamHandle { shared }))

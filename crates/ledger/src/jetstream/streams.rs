@@ -1,4 +1,4 @@
-//! The three streams: what they must be, and whether they are.
+//! The four streams: what they must be, and whether they are.
 
 use super::{JetStreamOptions, Shared, unavailable};
 use crate::LedgerError;
@@ -19,8 +19,12 @@ pub(super) const CLOCK: &str = "$JS.API.STREAM.INFO.ASKBUS_LOG";
 pub(super) const INBOX: &str = "ASKBUS_INBOX";
 /// Unsent answers.
 pub(super) const DRAFTS: &str = "ASKBUS_DRAFTS";
+/// How far channels have come.
+pub(super) const POSITIONS: &str = "ASKBUS_POSITIONS";
 
 const DAY: Duration = Duration::from_hours(24);
+/// Positions are small and few: one for each channel.
+const POSITIONS_MAX_BYTES: u64 = 64 * 1024 * 1024;
 const LOG_AGE: Duration = Duration::from_hours(30 * 24);
 const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 /// Between two attempts to reach the server.
@@ -46,7 +50,7 @@ fn base(name: &str, subjects: &str, max_bytes: u64, replicas: usize) -> Config {
     }
 }
 
-fn configs(options: &JetStreamOptions) -> [Config; 3] {
+fn configs(options: &JetStreamOptions) -> [Config; 4] {
     let replicas = options.replicas.max(1);
     let log = Config {
         republish: Some(Republish {
@@ -76,7 +80,18 @@ fn configs(options: &JetStreamOptions) -> [Config; 3] {
             replicas,
         )
     };
-    [log, inbox, drafts]
+    // A channel that was quiet for long has still told what it told.
+    let positions = Config {
+        max_messages_per_subject: 1,
+        max_age: Duration::ZERO,
+        ..base(
+            POSITIONS,
+            subject::POSITION_WILDCARD,
+            POSITIONS_MAX_BYTES,
+            replicas,
+        )
+    };
+    [log, inbox, drafts, positions]
 }
 
 /// Makes the streams that are absent, and checks what others depend on in those that exist. Waits
@@ -218,9 +233,14 @@ fn differences(found: &Config, wanted: &Config) -> Vec<String> {
     );
     check(
         "max_age",
-        found.max_age.is_zero() || found.max_age >= wanted.max_age,
+        found.max_age.is_zero()
+            || !wanted.max_age.is_zero() && found.max_age >= wanted.max_age,
         format!("{:?}", found.max_age),
-        format!("at least {:?}", wanted.max_age),
+        if wanted.max_age.is_zero() {
+            "unlimited".to_owned()
+        } else {
+            format!("at least {:?}", wanted.max_age)
+        },
     );
     check(
         "duplicate_window",

@@ -394,6 +394,63 @@ pub async fn trace(bus: &Bus) {
     assert_eq!(next(&mut taker).await.trace.as_deref(), Some(trace));
 }
 
+/// Writes a position until it is known whether this very writing is the one after `expected`.
+async fn place(bus: &Bus, name: &str, expected: u64, value: &[u8]) -> Option<u64> {
+    within("a position", async {
+        loop {
+            match bus
+                .positions
+                .put(&tenant("acme"), name, expected, value)
+                .await
+            {
+                Ok(written) => return written,
+                Err(LedgerError::InDoubt(_)) => {
+                    let now = reached!(bus.positions.get(&tenant("acme"), name));
+                    if let Some(now) = now.filter(|p| p.revision != expected) {
+                        return (now.value == value).then_some(now.revision);
+                    }
+                }
+                Err(LedgerError::Unavailable(_)) => tokio::task::yield_now().await,
+                Err(other) => panic!("{other}"),
+            }
+        }
+    })
+    .await
+}
+
+/// A position is written by whoever knows its revision, and by nobody else.
+pub async fn positions(bus: &Bus) {
+    let (acme, other) = (tenant("acme"), tenant("other"));
+    let name = "channel.团队 *>";
+    assert_eq!(reached!(bus.positions.get(&acme, name)), None);
+    let first = place(bus, name, 0, b"one")
+        .await
+        .expect("the first writing");
+    assert_eq!(place(bus, name, 0, b"rival").await, None);
+    let second = place(bus, name, first, b"two").await.expect("the next one");
+    assert!(second > first);
+    assert_eq!(place(bus, name, first, b"late").await, None);
+    let now = reached!(bus.positions.get(&acme, name)).expect("it was written");
+    assert_eq!(
+        (now.revision, now.value.as_ref()),
+        (second, b"two".as_slice())
+    );
+    assert_eq!(reached!(bus.positions.get(&other, name)), None);
+    assert_eq!(reached!(bus.positions.get(&acme, "channel")), None);
+    // Of many who know the same revision one writes.
+    let rivals = (0..8_u8).map(|n| async move { place(bus, name, second, &[n]).await.map(|_| n) });
+    let won: Vec<u8> = futures::future::join_all(rivals)
+        .await
+        .into_iter()
+        .flatten()
+        .collect();
+    let now = reached!(bus.positions.get(&acme, name)).expect("one of them");
+    assert_eq!(now.value.as_ref(), won.as_slice());
+    let large = vec![b'x'; MAX_COMMIT_BYTES + 1];
+    let refused = bus.positions.put(&acme, name, now.revision, &large).await;
+    assert!(matches!(refused, Err(LedgerError::TooLarge(_))));
+}
+
 pub async fn drafts(bus: &Bus) {
     let (t, s, id) = (tenant("acme"), session("s"), clarification());
     let (ana, ben) = (
@@ -457,7 +514,7 @@ pub async fn alive(publishing: &Bus, watching: &Bus) {
 macro_rules! run_on {
     ($open:path) => {
         run_on!($open: [guard, repeated_append, tail, read_session, read_at, find_requested,
-            unreadable, too_large, odd_ids, trace, inbox, inbox_dedupe, inbox_tenants, inbox_redelivery, drafts]
+            unreadable, too_large, odd_ids, trace, inbox, inbox_dedupe, inbox_tenants, inbox_redelivery, drafts, positions]
             [race, inbox_shared, inbox_reply, alive]);
     };
     ($open:path: [$($one:ident),*] [$($two:ident),*]) => {
