@@ -32,6 +32,16 @@ pub trait Bend: Send + Sync + 'static {
         log.last_seq().await
     }
 
+    async fn read_session(
+        &self,
+        log: &dyn Ledger,
+        tenant: &TenantId,
+        session: &SessionId,
+        from: u64,
+    ) -> Result<Vec<Arc<Stored>>, LedgerError> {
+        log.read_session(tenant, session, from).await
+    }
+
     fn clock_offset_ms(&self, log: &dyn Ledger) -> i64 {
         log.clock_offset_ms()
     }
@@ -80,7 +90,7 @@ impl<T: Bend> Ledger for Bent<T> {
         session: &SessionId,
         from: u64,
     ) -> Result<Vec<Arc<Stored>>, LedgerError> {
-        self.0.read_session(tenant, session, from).await
+        self.1.read_session(&*self.0, tenant, session, from).await
     }
 
     async fn find_requested(
