@@ -75,6 +75,13 @@ impl From<Target> for Targets {
 }
 
 impl Targets {
+    /// The same, but for `tenant`, which has its own.
+    #[must_use]
+    pub fn but(mut self, tenant: TenantId, target: Target) -> Self {
+        self.named.insert(tenant, target);
+        self
+    }
+
     /// A channel to each, which connects when first used.
     ///
     /// # Errors
