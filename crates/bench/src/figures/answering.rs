@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use futures::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -15,6 +15,8 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The option that everybody chooses; see the question of `asking`.
 const OPTION: &str = "o2";
+/// Answers that wait for their replies on one live connection: as many as it takes.
+const IN_FLIGHT: usize = 32;
 
 /// What matters of an object that the gateway sends.
 #[derive(Debug, Default, Deserialize)]
@@ -110,14 +112,16 @@ impl LivePerson {
         // By their ids: an answer that a busy service judges late has no verdict of its own, and its
         // author hears the outcome as everybody does.
         let (mut open, mut told) = (HashSet::new(), 0);
+        let (mut shown, mut in_flight) = (VecDeque::new(), 0_usize);
         while told < questions {
             let object = self.next().await?;
             let id = object.clarify_id.clone().unwrap_or_default();
+            // Everything that was sent gets one reply of its own.
+            let own = object.verdict.is_some() || object.event == "clarify.sent";
+            in_flight = in_flight.saturating_sub(usize::from(own));
             match object.event.as_str() {
                 "clarify.requested" => {
-                    let session = object.session_id.unwrap_or_default();
-                    self.answer(&id, &session).await?;
-                    open.insert(id);
+                    shown.push_back((id, object.session_id.unwrap_or_default()));
                 }
                 "clarify.resolved" if open.remove(&id) => {
                     let taken = object.verdict.is_none() || object.resolved == Some(true);
@@ -125,6 +129,13 @@ impl LivePerson {
                     told += 1;
                 }
                 _ => {}
+            }
+            while in_flight < IN_FLIGHT
+                && let Some((id, session)) = shown.pop_front()
+            {
+                self.answer(&id, &session).await?;
+                open.insert(id);
+                in_flight += 1;
             }
         }
         Ok(())
