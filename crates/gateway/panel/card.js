@@ -2,16 +2,15 @@
  * One card: a clarification from waiting to settled. Its nodes are made once and changed in place,
  * so that focus, scroll position and whatever is being composed survive everything around it.
  */
+import { AskBackView } from './ask-back.js';
+import { CardHead } from './card-head.js';
+import { CardStatus } from './card-status.js';
 import { addressee, subAgent } from './circumstances.js';
-import { ClockView } from './clock-view.js';
 import { ComposingGuard, isAction, isSendKey } from './composing.js';
-import { el, freshId } from './dom.js';
+import { asMarkdown } from './copying.js';
+import { button, el } from './dom.js';
 import { hasText, isBlank, sameContent } from './drafts.js';
-import { label, t, unlabel } from './i18n.js';
-import { carriesWords, isOnItsWay, whereTo } from './late.js';
-import { isTooLong } from './limits.js';
-import { tooLongWarning } from './note.js';
-import { answerAsText, answerList, keptBlock, settledSentence } from './outcome.js';
+import { label, t } from './i18n.js';
 import { QuestionView } from './question.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
@@ -26,6 +25,7 @@ import { QuestionView } from './question.js';
  * @property {(entry: Entry) => void} close
  * @property {(entry: Entry) => void} passOn
  * @property {(entry: Entry, content: DraftContent) => void} edited
+ * @property {(id: string, folded: boolean) => void} folded The person folded or unfolded it.
  * @property {() => string} me
  * @property {() => boolean} online
  */
@@ -48,26 +48,18 @@ export class CardView {
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #writingTimer;
 
-  #progress = el('span', { class: 'progress' });
-  #clock;
+  #head;
+  #status;
+  #askBack;
   #writing = el('p', { class: 'writing', hidden: true });
   #other = el('div', { class: 'other-draft', hidden: true });
-  #askBack = el('div', { class: 'ask-back', hidden: true });
-  #askText = el('textarea', { rows: '2', dir: 'auto', id: freshId('ask'), 'data-field': 'ask-back' });
-  #askLong = tooLongWarning();
-  #askSend = button('ask-back-send', 'primary small', 'action.ask_back_send');
-  #askToggle = button('ask-back', 'quiet', 'action.ask_back');
   #submit = button('submit', 'primary', 'action.submit');
+  #recommended = button('submit-recommended', 'quiet strong', 'action.recommended');
+  #rest = button('choose-recommended', 'link', 'action.recommended_rest');
   #skip = button('skip', 'quiet', 'action.skip');
-  #dismiss = button('dismiss', 'quiet', 'action.dismiss');
-  #takeBack = button('take-back', 'quiet', 'action.take_back');
-  #close = button('close', 'quiet', 'action.close');
-  #passOn = button('pass-on', 'quiet', 'action.pass_on');
+  #dismiss;
   #partial = el('p', { class: 'hint partial', hidden: true });
   #footer = el('div', { class: 'actions' });
-  #status = el('div', { class: 'status', tabindex: '-1', hidden: true });
-  #statusText = el('p', { class: 'status-text' });
-  #result = el('div', { class: 'result', hidden: true });
 
   /**
    * @param {Entry} entry
@@ -76,21 +68,20 @@ export class CardView {
   constructor(entry, actions) {
     this.#entry = entry;
     this.#actions = actions;
-    const { questions, clarify_id, asker } = entry.request;
+    const { questions, clarify_id, asker, html, parent } = entry.request;
     const total = questions.length;
-    this.#clock = new ClockView(entry, () => actions.me(), () => this.#hold());
-    this.#questions = questions.map((q, i) => new QuestionView(q, i + 1, total, () => this.#edited()));
+    this.#head = new CardHead(entry, actions, () => this.#hold(), () => this.markdown());
+    this.#status = new CardStatus(entry, actions);
+    this.#askBack = new AskBackView(() => this.#edited(), () => this.#send('ask_back'));
+    this.#dismiss = button('dismiss', 'quiet', total > 1 ? 'action.dismiss_all' : 'action.dismiss');
+    this.#questions = questions.map((q, i) => new QuestionView(q, i + 1, total, () => this.#edited(), html?.[q.id]));
 
-    const { parent } = entry.request;
-    this.element = el('article', { class: 'card', 'data-clarify-id': clarify_id, 'data-parent': parent?.session_id, tabindex: '-1' },
-      el('div', { class: 'card-head' }, this.#clock.asked, total > 1 ? this.#progress : null, this.#clock.element),
-      subAgent(entry.request), addressee(entry.request),
+    this.#head.body.append(...[subAgent(entry.request), addressee(entry.request)].filter((node) => node !== null),
       ...this.#questions.map((q) => q.element),
-      this.#writing, this.#other, this.#askBack, this.#partial, this.#footer,
-      el('div', { class: 'status-row' }, this.#status, this.#takeBack, this.#passOn, this.#close), this.#result);
+      this.#writing, this.#other, this.#askBack.element, this.#partial, this.#footer);
+    this.element = el('article', { class: 'card', 'data-clarify-id': clarify_id, 'data-parent': parent?.session_id, tabindex: '-1' },
+      this.#head.element, this.#head.body, this.#status.row, this.#status.result);
     label(this.element, 'card.name', () => ({ asker: asker?.client || t('group.unknown') }), 'aria-label');
-    this.#status.append(this.#statusText);
-    this.#buildAskBack();
     this.#buildFooter();
     this.#listen();
     this.update();
@@ -98,7 +89,25 @@ export class CardView {
 
   /** @returns {DraftContent} What stands in the card now. */
   content() {
-    return { answers: this.#questions.map((q) => q.value()), text: this.#askText.value };
+    return { answers: this.#questions.map((q) => q.value()), text: this.#askBack.text };
+  }
+
+  /** The card as Markdown: what was asked, what is chosen or was decided. */
+  markdown() {
+    const { request, outcome } = this.#entry;
+    const own = this.content();
+    const decided = outcome?.answers?.length ? outcome.answers : outcome?.partial;
+    return asMarkdown(request.questions, decided ?? own.answers, outcome ? outcome.text : own.text, outcome, this.#actions.me());
+  }
+
+  /** @param {boolean} folded */
+  fold(folded) {
+    this.#head.setFolded(folded);
+    this.element.dataset.folded = String(folded);
+  }
+
+  get folded() {
+    return this.#head.folded;
   }
 
   /** Puts a draft in. @param {DraftContent} content */
@@ -107,8 +116,7 @@ export class CardView {
       const id = this.#entry.request.questions[i].id;
       view.fill(content.answers.find((a) => a.question_id === id));
     });
-    this.#askText.value = content.text;
-    if (content.text.trim() !== '') this.#openAskBack(true);
+    this.#askBack.fill(content.text);
     this.#refresh();
   }
 
@@ -174,151 +182,84 @@ export class CardView {
 
   /** @param {number} now The server's time. */
   tick(now) {
-    this.#clock.tick(now);
+    this.#head.clock.tick(now);
   }
 
   /** Shows the entry as it is now. */
   update() {
-    const { state, kept } = this.#entry;
+    const { state } = this.#entry;
     const waiting = state === 'waiting';
     const hadFocus = this.element.contains(document.activeElement) && document.activeElement !== this.element;
     this.element.dataset.state = state;
     const open = waiting && this.#mayAnswer;
-    for (const view of this.#questions) view.lock(!open);
-    this.#askText.readOnly = !open;
     const over = state === 'settled' || state === 'late';
+    for (const view of this.#questions) view.lock(!open);
+    this.#askBack.lock(open, over);
     this.#footer.hidden = !open;
     if (!waiting) this.#other.hidden = this.#writing.hidden = this.#partial.hidden = true;
-    if (over || !waiting) this.#askBack.hidden = over || this.#askText.value.trim() === '';
-    this.#takeBack.hidden = !(state === 'sending' && !this.#entry.transmitted && !this.#actions.online());
-    this.#close.hidden = !(state === 'late' || kept);
-    this.#showPassOn();
-    this.#showStatus();
-    if (over) this.#showResult();
-    this.#clock.update(over);
+    this.#status.update(this.content());
+    this.#head.clock.update(over);
     this.#refresh();
     // The control that was used is gone now: stay in the card rather than fall out of it.
     const focused = document.activeElement;
     if (hadFocus && !waiting && (focused === document.body || !isShown(focused))) {
-      this.#status.focus({ preventScroll: true });
+      this.#status.line.focus({ preventScroll: true });
     }
-  }
-
-  #showStatus() {
-    const { state, outcome, error, kept, transmitted } = this.#entry;
-    const me = this.#actions.me();
-    this.#status.hidden = state === 'waiting' && error === null;
-    this.#status.dataset.kind = state === 'waiting' ? 'refused' : state;
-    // Only an answer looks like one: time running out is no success.
-    this.#status.dataset.reason = outcome?.reason ?? '';
-    const line = this.#statusText;
-    const how = () => (outcome === null ? t('state.late_unknown') : settledSentence(outcome, me));
-    if (state === 'waiting' && error !== null) label(line, 'state.refused', { error });
-    else if (state === 'sending') label(line, transmitted || this.#actions.online() ? 'state.sending' : 'state.queued');
-    else if (state === 'sent') label(line, 'state.sent');
-    else if (state === 'late') sentence(line, () => `${t('state.late')} ${how()}${this.#whereItGoes()}`);
-    else if (state === 'settled') {
-      sentence(line, () => {
-        const first = outcome === null ? t('state.gone') : settledSentence(outcome, me);
-        return kept ? `${first}. ${t('state.kept')}` : first;
-      });
-    } else unlabel(line);
-  }
-
-  /** Whether something of this person's came too late that the agent could be told. */
-  get #lateWords() {
-    const { state, submission, goesOn } = this.#entry;
-    if (state !== 'late' || submission === null || goesOn === undefined) return false;
-    return carriesWords(submission.action, submission.answers, submission.text);
-  }
-
-  #whereItGoes() {
-    const { goesOn, passing, error } = this.#entry;
-    if (!this.#lateWords) return '';
-    if (passing) return `\n${t('late.passing')}`;
-    return `\n${error === null ? whereTo(goesOn ?? null) : t('late.failed', { error })}`;
-  }
-
-  #showPassOn() {
-    const { goesOn, passing } = this.#entry;
-    this.#passOn.hidden = !this.#lateWords || isOnItsWay(goesOn);
-    this.#passOn.disabled = passing || !this.#actions.online();
-  }
-
-  #showResult() {
-    const { request, outcome, submission, state, kept } = this.#entry;
-    const named = request.questions.length > 1;
-    const blocks = [];
-    if (outcome !== null) {
-      const answers = outcome.answers?.length ? outcome.answers : (outcome.partial ?? []);
-      const list = answerList(request.questions, answers, outcome.text, named);
-      if (list.childElementCount > 0) blocks.push(list);
-    }
-    if (state === 'late' || kept) {
-      const own = submission ?? this.content();
-      const text = answerAsText(request.questions, own.answers, own.text);
-      const list = answerList(request.questions, own.answers, own.text, named);
-      if (list.childElementCount > 0) blocks.push(keptBlock(list, text));
-    }
-    this.#result.replaceChildren(...blocks);
-    this.#result.hidden = blocks.length === 0;
-  }
-
-  #buildAskBack() {
-    const caption = el('label', { class: 'caption', for: this.#askText.id });
-    label(caption, 'action.ask_back_label');
-    this.#askBack.id = freshId('ask-back');
-    this.#askBack.append(caption, this.#askText, this.#askLong, el('div', { class: 'row end' }, this.#askSend));
-    this.#askToggle.setAttribute('aria-controls', this.#askBack.id);
-    this.#askToggle.setAttribute('aria-expanded', 'false');
-    this.#askToggle.addEventListener('click', () => {
-      this.#openAskBack(this.#askBack.hidden === true);
-      if (!this.#askBack.hidden) this.#askText.focus();
-    });
-    this.#askText.addEventListener('input', () => this.#edited());
-    this.#askSend.addEventListener('click', () => this.#send('ask_back'));
-  }
-
-  /** @param {boolean} open */
-  #openAskBack(open) {
-    this.#askBack.hidden = !open;
-    this.#askToggle.setAttribute('aria-expanded', String(open));
   }
 
   #buildFooter() {
     label(this.#skip, 'action.skip_hint', {}, 'title');
     label(this.#dismiss, 'action.dismiss_hint', {}, 'title');
+    label(this.#recommended, this.#questions.length > 1 ? 'action.recommended_all' : 'action.recommended');
     label(this.#partial, 'card.partial');
     const keys = el('span', { class: 'hint keys' });
     label(keys, MAC ? 'action.keys_mac' : 'action.keys');
     this.#footer.append(
-      el('div', { class: 'row secondary' }, this.#askToggle, this.#skip, this.#dismiss),
-      el('div', { class: 'row main' }, keys, this.#submit),
+      el('div', { class: 'row secondary' }, this.#askBack.toggle, this.#skip, this.#dismiss),
+      el('div', { class: 'row main' }, keys, this.#rest, this.#recommended, this.#submit),
     );
     this.#submit.addEventListener('click', () => this.#send('answer'));
+    this.#recommended.addEventListener('click', () => this.#takeRecommended(true));
+    this.#rest.addEventListener('click', () => this.#takeRecommended(false));
     this.#skip.addEventListener('click', () => this.#send('skip'));
     this.#dismiss.addEventListener('click', () => this.#send('dismiss'));
-    this.#takeBack.addEventListener('click', () => this.#actions.takeBack(this.#entry));
-    this.#close.addEventListener('click', () => this.#actions.close(this.#entry));
-    this.#passOn.addEventListener('click', () => this.#actions.passOn(this.#entry));
+  }
+
+  /**
+   * Chooses what the agent would take in every question that is untouched: from then on it is this
+   * person's choice, and it stands in the card as if they had made it one by one.
+   * @param {boolean} send Whether to send it as well.
+   */
+  #takeRecommended(send) {
+    for (const view of this.#questions) if (!view.touched && view.recommendable) view.fill(view.recommended());
+    this.#edited();
+    if (send) this.#send('answer');
+    else this.#submit.focus();
   }
 
   #listen() {
     this.#guard.watch(this.element);
     this.element.addEventListener('keydown', (event) => {
-      if (isAction(event.key)) this.#act();
+      if (this.#isAct(event) && isAction(event.key)) this.#act();
       if (!isSendKey(event, this.#guard)) return;
       event.preventDefault();
-      if (event.target === this.#askText) this.#send('ask_back');
+      if (event.target === this.#askBack.field) this.#send('ask_back');
       else if (!(event.target instanceof HTMLButtonElement)) this.#send('answer');
     });
     // A touch that only scrolls past starts with a pointerdown too: for touch the click counts.
     this.element.addEventListener('pointerdown', (event) => {
-      if (event.pointerType !== 'touch') this.#act();
+      if (event.pointerType !== 'touch' && this.#isAct(event)) this.#act();
     });
-    this.element.addEventListener('click', () => this.#act());
+    this.element.addEventListener('click', (event) => {
+      if (this.#isAct(event)) this.#act();
+    });
     // Dictation and pasting by menu press no key.
     this.element.addEventListener('input', () => this.#act());
+  }
+
+  /** Folding a card away and copying it are no work on its answer. @param {Event} event */
+  #isAct(event) {
+    return !(event.target instanceof Element && event.target.closest('.fold-card, .card-menu') !== null);
   }
 
   /** A real action of the person: the clock stops, once. */
@@ -343,7 +284,7 @@ export class CardView {
   #send(action) {
     if (this.#entry.state !== 'waiting' || !this.#mayAnswer) return;
     if (action === 'answer' && this.#submit.disabled) return;
-    if (action === 'ask_back' && this.#askSend.disabled) return;
+    if (action === 'ask_back' && !this.#askBack.ready) return;
     // Everything filled in goes along with every action: nothing a person wrote is left behind. Only
     // a question that is declined is sent without what stood in it.
     const { answers, text } = this.content();
@@ -353,34 +294,23 @@ export class CardView {
 
   #refresh() {
     const total = this.#questions.length;
+    const waiting = this.#entry.state === 'waiting';
     const done = this.#questions.filter((q) => q.answered).length;
     const open = total - done - this.#questions.filter((q) => q.declined).length;
     const outOfBounds = this.#questions.some((q) => q.outOfBounds);
     const tooLong = this.#questions.some((q) => q.tooLong);
-    const ask = this.#askText.value;
-    if (total > 1) label(this.#progress, 'card.progress', { done, total });
+    const untouched = this.#questions.every((q) => !q.touched) && this.#askBack.text.trim() === '';
+    const offered = this.#questions.some((q) => !q.touched && q.recommendable);
+    this.#head.progress(done);
     this.#submit.disabled = done === 0 || tooLong || outOfBounds;
-    this.#askLong.hidden = !isTooLong(ask);
-    this.#askSend.hidden = this.#entry.state !== 'waiting';
-    this.#askSend.disabled = ask.trim() === '' || isTooLong(ask) || tooLong;
-    this.#partial.hidden = this.#entry.state !== 'waiting' || done === 0 || open === 0;
+    this.#recommended.hidden = !(offered && untouched);
+    this.#rest.hidden = !offered || untouched;
+    this.#askBack.refresh(waiting, tooLong);
+    this.#partial.hidden = !waiting || done === 0 || open === 0;
   }
-}
-
-/** Words put together by a function, again for every language. @param {HTMLElement} node @param {() => string} make */
-function sentence(node, make) {
-  label(node, 'text.plain', () => ({ text: make() }));
 }
 
 /** @param {Element|null} node */
 function isShown(node) {
   return node instanceof HTMLElement && node.getClientRects().length > 0;
 }
-
-/** @param {string} action @param {string} look @param {import('./i18n.js').Key} words */
-function button(action, look, words) {
-  const node = el('button', { type: 'button', class: look, 'data-action': action });
-  label(node, words);
-  return node;
-}
-

@@ -6,6 +6,9 @@ import { personName } from './outcome.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
 export class ClockView {
   /** When it was asked. */
   asked = el('time', { class: 'asked' });
@@ -50,8 +53,7 @@ export class ClockView {
     const { request, state } = this.#entry;
     const phase = phaseAt(request, request.held, now);
     const left = remainingAt(request, request.held, now);
-    const units = { day: t('clock.day'), hour: t('clock.hour') };
-    const time = formatCountdown(left, units);
+    const time = left >= DAY_MS ? longTime(left) : formatCountdown(left);
     const key = `${phase}|${time}|${request.held}|${state}|${locale()}`;
     if (key === this.#shown) return;
     this.#shown = key;
@@ -78,6 +80,15 @@ export class ClockView {
     else if (cap !== null) label(this.#text, 'clock.until', () => ({ time: clockTime(cap) }));
     else unlabel(this.#text);
   }
+}
+
+/** Days and hours in words. @param {number} ms */
+function longTime(ms) {
+  const hours = Math.ceil(ms / HOUR_MS);
+  const unit = (/** @type {'day'|'hour'} */ name, /** @type {number} */ n) =>
+    new Intl.NumberFormat(locale(), { style: 'unit', unit: name, unitDisplay: 'long' }).format(n);
+  const parts = [unit('day', Math.floor(hours / 24)), ...(hours % 24 > 0 ? [unit('hour', hours % 24)] : [])];
+  return new Intl.ListFormat(locale(), { style: 'narrow', type: 'unit' }).format(parts);
 }
 
 /**

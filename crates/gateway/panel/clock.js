@@ -10,9 +10,6 @@ export const GRACE_MS = 60_000;
 export const URGENT_MS = 60_000;
 
 const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 /**
  * @typedef {{requested_at: number, deadline: number|null, cap: number|null, grace_ms?: number|null}} Timing
@@ -54,21 +51,15 @@ export function remainingAt(timing, held, now) {
 }
 
 /**
- * `4:59`, `1:04:59`, or days and hours in the units given. Rounded up, so that zero means over.
+ * `4:59` or `1:04:59`. Rounded up, so that zero means over.
  * @param {number} ms
- * @param {{day: string, hour: string}} [units]
  */
-export function formatCountdown(ms, units = { day: 'd', hour: 'h' }) {
-  const left = Math.ceil(Math.max(0, ms) / SECOND) * SECOND;
+export function formatCountdown(ms) {
+  const left = Math.ceil(Math.max(0, ms) / SECOND);
   const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
-  if (left >= DAY) {
-    const hours = Math.floor((left % DAY) / HOUR);
-    return `${Math.floor(left / DAY)} ${units.day} ${hours} ${units.hour}`;
-  }
-  const minutes = Math.floor((left % HOUR) / MINUTE);
-  const seconds = Math.floor((left % MINUTE) / SECOND);
-  if (left >= HOUR) return `${Math.floor(left / HOUR)}:${two(minutes)}:${two(seconds)}`;
-  return `${minutes}:${two(seconds)}`;
+  const minutes = Math.floor(left / 60) % 60;
+  const hours = Math.floor(left / 3600);
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(left % 60)}` : `${minutes}:${two(left % 60)}`;
 }
 
 /** The server's clock, as far as the last message told. */

@@ -1,4 +1,5 @@
 /** Building and moving nodes. Text only ever goes in as text. */
+import { label } from './i18n.js';
 
 let lastId = 0;
 
@@ -40,6 +41,13 @@ export function el(tag, attributes = {}, ...children) {
 export function words(tag, className, text) {
   const node = el(tag, { class: `words ${className}`, dir: 'auto' });
   node.textContent = text.replace(/[\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+  return node;
+}
+
+/** @param {string} action @param {string} look @param {import('./i18n.js').Key} named */
+export function button(action, look, named) {
+  const node = el('button', { type: 'button', class: look, 'data-action': action });
+  label(node, named);
   return node;
 }
 

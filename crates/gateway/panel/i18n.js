@@ -1,24 +1,24 @@
 /**
- * The panel's words. One file per language under `i18n/`, all with the same keys. Switching the
- * language changes labels in place; nothing a person typed is touched.
+ * The panel's words. Each file under `i18n/` is a language, named by its tag; which there are the
+ * service tells. Switching the language changes labels in place; nothing a person typed is touched.
  */
 import en from './i18n/en.js';
-import zh from './i18n/zh.js';
+import { load, save } from './storage.js';
 
 /** @typedef {keyof typeof en} Key */
 /** @typedef {Record<string, string|number>} Params */
-/** @typedef {'en'|'zh'} Language */
-
-/** @type {Record<Language, Record<Key, string>>} */
-const TABLES = { en, zh };
-
-/** What the `lang` attribute says. @type {Record<Language, string>} */
-const TAGS = { en: 'en', zh: 'zh-Hans' };
+/**
+ * A language's words: every key, and for what is counted the forms that the language has.
+ * @typedef {Omit<Record<Key, string>, `${string}.one`> & Record<string, string>} Words
+ */
 
 const STORED_AS = 'askbus.language';
 
-/** @type {Language} */
 let language = 'en';
+/** @type {Record<string, string>} */
+let table = en;
+/** @type {string[]} */
+let known = ['en'];
 
 /** @type {WeakMap<Element, Map<string, {key: Key, params: Params|(() => Params)}>>} */
 const labels = new WeakMap();
@@ -27,42 +27,53 @@ const labels = new WeakMap();
 const listeners = [];
 
 /**
- * The language for a list of preferred tags, the first known one wins.
+ * The first of the preferred tags that is there, itself or by its language; else English.
  * @param {readonly string[]} preferred
- * @returns {Language}
+ * @param {readonly string[]} there
+ * @returns {string}
  */
-export function pickLanguage(preferred) {
+export function pickLanguage(preferred, there) {
   for (const tag of preferred) {
-    const base = tag.toLowerCase().split('-')[0];
-    if (base === 'zh' || base === 'en') return base;
+    for (let part = tag; part !== ''; part = part.split('-').slice(0, -1).join('-')) {
+      const found = there.find((t) => t.toLowerCase() === part.toLowerCase());
+      if (found !== undefined) return found;
+    }
   }
   return 'en';
 }
 
 /** Takes the stored choice, else the browser's preference. */
-export function startLanguage() {
-  const stored = readStored();
-  use(stored ?? pickLanguage(navigator.languages ?? [navigator.language]));
+export async function startLanguage() {
+  try {
+    const answer = await fetch('/assets/languages.json');
+    const found = await answer.json();
+    if (Array.isArray(found) && found.includes('en')) known = found.map(String);
+  } catch {
+    // English is always there.
+  }
+  await use(chosenLanguage() ?? pickLanguage(navigator.languages ?? [navigator.language], known));
 }
 
-/** @returns {Language} */
-export function currentLanguage() {
-  return language;
+/** The languages there are, each by its own name. @returns {{tag: string, name: string}[]} */
+export function languages() {
+  return known.map((tag) => ({ tag, name: new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag }));
+}
+
+/** The language somebody chose here; null follows the browser. @returns {string|null} */
+export function chosenLanguage() {
+  const stored = load(STORED_AS);
+  return typeof stored === 'string' && known.includes(stored) ? stored : null;
 }
 
 /** The tag for `Intl` formatters. */
 export function locale() {
-  return TAGS[language];
+  return language;
 }
 
-/** @param {Language} next */
+/** @param {string|null} next Null follows the browser. */
 export function switchLanguage(next) {
-  try {
-    localStorage.setItem(STORED_AS, next);
-  } catch {
-    // Without storage the choice lasts until the page is closed.
-  }
-  use(next);
+  save(STORED_AS, next);
+  void use(next ?? pickLanguage(navigator.languages, known));
 }
 
 /** Calls `listener` after each switch. @param {() => void} listener */
@@ -76,19 +87,24 @@ export function onLanguage(listener) {
  * @param {Params} [params]
  */
 export function t(key, params = {}) {
-  return TABLES[language][key].replace(/\{(\w+)\}/g, (place, name) =>
-    Object.hasOwn(params, name) ? String(params[name]) : place,
+  return (table[key] ?? en[key]).replace(/\{(\w+)\}/g, (place, name) =>
+    Object.hasOwn(params, name) ? shown(params[name]) : place,
   );
 }
 
+/** @param {string|number} value */
+function shown(value) {
+  return typeof value === 'number' ? new Intl.NumberFormat(language).format(value) : value;
+}
+
 /**
- * The words for a number: `<stem>.one` or `<stem>.other`, as the language counts.
+ * The words for a number: `<stem>.one`, `<stem>.few` … or `<stem>.other`, as the language counts.
  * @param {string} stem
  * @param {number} count
  */
 export function tCount(stem, count) {
-  const form = new Intl.PluralRules(locale()).select(count) === 'one' ? 'one' : 'other';
-  return t(/** @type {Key} */ (`${stem}.${form}`), { count });
+  const form = `${stem}.${new Intl.PluralRules(language).select(count)}`;
+  return t(/** @type {Key} */ (form in table ? form : `${stem}.other`), { count });
 }
 
 /**
@@ -123,20 +139,13 @@ function apply(node) {
   }
 }
 
-/** @param {Language} next */
-function use(next) {
-  language = next;
-  document.documentElement.lang = TAGS[next];
+/** @param {string} next */
+async function use(next) {
+  const words = next === 'en' ? en : await import(`./i18n/${next}.js`).then((file) => file.default, () => null);
+  language = words === null ? 'en' : next;
+  table = words ?? en;
+  document.documentElement.lang = language;
+  document.documentElement.dir = ['ar', 'fa', 'he', 'ur'].includes(language.split('-')[0]) ? 'rtl' : 'ltr';
   for (const node of document.querySelectorAll('[data-label]')) apply(node);
   for (const listener of listeners) listener();
-}
-
-/** @returns {Language|null} */
-function readStored() {
-  try {
-    const stored = localStorage.getItem(STORED_AS);
-    return stored === 'en' || stored === 'zh' ? stored : null;
-  } catch {
-    return null;
-  }
 }

@@ -1,52 +1,96 @@
-/** The list of cards, grouped by session, each group under the words of who asks. */
-import { arrange, el, words } from './dom.js';
+/**
+ * The list of cards, grouped by session, each group under the words of who asks. However many wait, only
+ * the first of them are on the page; more come as the person gets there.
+ */
+import { arrange, byId, el, words } from './dom.js';
 import { label } from './i18n.js';
+import { PlanList } from './plans.js';
+import { sessionPlace } from './routes.js';
 import { bySession } from './store.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 /** @typedef {import('./card.js').CardView} CardView */
+/** @typedef {{element: HTMLElement, cards: HTMLElement, plan: PlanList}} Group */
+
+/** Cards shown at first, and more each time. */
+const PAGE = 40;
+
+/**
+ * @typedef {object} Source Where the list takes from what it shows.
+ * @property {(entry: Entry, place: number) => CardView} card
+ * @property {(entry: Entry) => boolean} pinned Whether it stays on the page wherever it stands.
+ * @property {(session: string) => import('./plans.js').Plan|undefined} plan The one to show above a session's questions.
+ * @property {() => void} more Called when more can be shown.
+ */
 
 export class ListView {
   #root;
-  #empty;
-  /** @type {Map<string, {element: HTMLElement, cards: HTMLElement}>} */
+  #source;
+  #limit = PAGE;
+  #more = byId('more');
+  /** @type {Map<string, Group>} */
   #groups = new Map();
 
-  /** @param {HTMLElement} root @param {HTMLElement} empty */
-  constructor(root, empty) {
+  /** @param {HTMLElement} root @param {Source} source */
+  constructor(root, source) {
     this.#root = root;
-    this.#empty = empty;
+    this.#source = source;
+    const grow = () => {
+      this.#limit += PAGE;
+      source.more();
+    };
+    byId('more-button').addEventListener('click', grow);
+    new IntersectionObserver((seen) => {
+      if (seen.some((s) => s.isIntersecting)) grow();
+    }, { rootMargin: '600px' }).observe(this.#more);
+  }
+
+  /** Begins with the first ones again. */
+  restart() {
+    this.#limit = PAGE;
   }
 
   /**
    * Brings groups and cards into their order; what is there already stays the same node.
    * @param {Entry[]} entries
-   * @param {Map<string, CardView>} cards
    */
-  show(entries, cards) {
-    const groups = bySession(entries);
-    const live = new Set(groups.map((g) => g.session));
-    const elements = groups.map(({ session, entries: list }) => {
+  show(entries) {
+    let place = 0;
+    let hidden = 0;
+    const live = new Set();
+    const elements = [];
+    for (const { session, entries: list } of bySession(entries)) {
+      const wanted = [];
+      for (const entry of list) {
+        if (place < this.#limit || this.#source.pinned(entry)) wanted.push(this.#source.card(entry, place).element);
+        else hidden += 1;
+        place += 1;
+      }
+      if (wanted.length === 0) continue;
       const group = this.#group(session, list[0].request);
-      const wanted = list.map((e) => cards.get(e.request.clarify_id)?.element);
-      arrange(group.cards, wanted.filter((node) => node !== undefined));
-      return group.element;
-    });
+      const plan = this.#source.plan(session);
+      group.plan.show(plan ? [plan] : []);
+      arrange(group.cards, wanted);
+      live.add(session);
+      elements.push(group.element);
+    }
     arrange(this.#root, elements);
     for (const session of this.#groups.keys()) {
       if (!live.has(session)) this.#groups.delete(session);
     }
-    this.#empty.hidden = entries.length > 0;
+    this.#more.hidden = hidden === 0;
+    if (hidden > 0) label(byId('more-button'), 'list.more', { count: hidden });
   }
 
-  /** @param {string} session @param {import('./types.js').Request} request */
+  /** @param {string} session @param {import('./types.js').Request} request @returns {Group} */
   #group(session, request) {
     const known = this.#groups.get(session);
     if (known) return known;
     const cards = el('div', { class: 'cards' });
-    const element = el('section', { class: 'group' }, askerLine(request, session), cards);
+    const plans = el('div', { class: 'group-plan' });
+    const element = el('section', { class: 'group' }, askerLine(request, session), plans, cards);
     element.dataset.sessionId = session;
-    const group = { element, cards };
+    const group = { element, cards, plan: new PlanList(plans, false, false) };
     this.#groups.set(session, group);
     return group;
   }
@@ -65,7 +109,7 @@ function askerLine(request, session) {
     line.append(path);
   }
   if (branch) line.append(words('span', 'asker-part asker-branch', branch));
-  const id = el('span', { class: 'asker-part asker-session', title: session });
+  const id = el('a', { class: 'asker-part asker-session', title: session, href: sessionPlace(session) });
   label(id, 'group.session', { session: shortId(session) });
   line.append(id);
   return line;

@@ -1,4 +1,5 @@
 /** How a settled question reads: who settled it, and what they chose. */
+import { copyText } from './copying.js';
 import { el, words } from './dom.js';
 import { label, t } from './i18n.js';
 
@@ -117,19 +118,4 @@ export function keptBlock(content, text) {
     void copyText(text, content).then((done) => done && label(copy, 'action.copied'));
   });
   return el('div', { class: 'kept' }, el('div', { class: 'kept-head' }, title, copy), content);
-}
-
-/**
- * Copies, or where that is not allowed selects the text for the person to copy.
- * @param {string} text
- * @param {HTMLElement} shown
- */
-async function copyText(text, shown) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    getSelection()?.selectAllChildren(shown);
-    return false;
-  }
 }

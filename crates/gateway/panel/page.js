@@ -1,19 +1,11 @@
-/** What stands around the cards: the count, the connection, messages, and what is read aloud. */
+/** What stands around the cards: the connection, messages, and what is read aloud. */
 import { byId } from './dom.js';
-import { label, tCount } from './i18n.js';
+import { label } from './i18n.js';
 
 /** How long a spoken line stays in the document. */
 const SPOKEN_MS = 10_000;
 /** The length of a question in a spoken line, in characters. */
 const EXCERPT_CHARS = 120;
-
-/** How many wait, in the title and in the header. @param {number} count */
-export function showCount(count) {
-  document.title = count > 0 ? `(${count}) Askbus` : 'Askbus';
-  const pill = byId('count');
-  pill.textContent = tCount('app.waiting', count);
-  pill.dataset.count = String(count);
-}
 
 /**
  * @param {'online'|'offline'} state

@@ -1,5 +1,6 @@
 /** One question of a card: its words, its options as real inputs, and room for own text. */
 import { el, freshId, words } from './dom.js';
+import { prose } from './markdown.js';
 import { foldable } from './fold.js';
 import { label } from './i18n.js';
 import { isTooLong, shownHeader } from './limits.js';
@@ -30,8 +31,9 @@ export class QuestionView {
    * @param {number} number From 1.
    * @param {number} total
    * @param {() => void} edited After each choice and each key.
+   * @param {import('./types.js').QuestionHtml} [html] Its texts rendered, where they need it.
    */
-  constructor(question, number, total, edited) {
+  constructor(question, number, total, edited, html = {}) {
     this.#question = question;
     const legend = el('legend');
     const tags = el('span', { class: 'tags' });
@@ -43,8 +45,10 @@ export class QuestionView {
     const header = shownHeader(question.header ?? '');
     if (header) tags.append(words('span', 'header-tag', header));
     if (tags.childElementCount > 0) legend.append(tags);
-    const asked = words('span', 'question-text', question.question);
-    legend.append(asked);
+    // Blocks have no place in a legend: they stand below it and name the group just as well.
+    const asked = prose(html.question === undefined ? 'span' : 'div', 'question-text', question.question, html.question);
+    asked.id = freshId('asked');
+    if (html.question === undefined) legend.append(asked);
 
     this.#clear = el('button', { type: 'button', class: 'link clear', 'data-action': 'clear', hidden: true });
     label(this.#clear, 'card.clear');
@@ -56,11 +60,11 @@ export class QuestionView {
     });
 
     this.#labelHint();
-    const explanation = question.explanation ? words('p', 'explanation', question.explanation) : null;
+    const explanation = question.explanation ? prose('div', 'explanation', question.explanation, html.explanation) : null;
 
     const options = el('div', { class: 'options', hidden: question.options.length === 0 });
     const group = freshId('choice');
-    for (const option of question.options) options.append(this.#option(option, group));
+    for (const option of question.options) options.append(this.#option(option, group, html.options?.[option.id]));
 
     const textId = freshId('own');
     const caption = el('label', { class: 'caption', for: textId });
@@ -85,7 +89,8 @@ export class QuestionView {
       this.#refresh();
       edited();
     });
-    this.element = el('fieldset', { class: 'question' }, legend, foldable(asked, 12),
+    this.element = el('fieldset', { class: 'question', 'aria-labelledby': asked.id }, legend,
+      html.question === undefined ? null : asked, foldable(asked, 12),
       explanation, explanation ? foldable(explanation, 6) : null, area, this.#decline);
     this.#refresh();
   }
@@ -103,14 +108,18 @@ export class QuestionView {
     else label(this.#hint, 'card.several');
   }
 
-  /** @param {import('./types.js').Option} option @param {string} group */
-  #option(option, group) {
+  /**
+   * @param {import('./types.js').Option} option
+   * @param {string} group
+   * @param {{label?: string, description?: string}} [html]
+   */
+  #option(option, group, html = {}) {
     const input = el('input', {
       type: this.#question.multi_select ? 'checkbox' : 'radio', name: group,
       'data-option-id': option.id,
     });
     this.#inputs.push(input);
-    const name = words('span', 'option-label', option.label);
+    const name = prose('span', 'option-label', option.label, html.label);
     name.id = freshId('label');
     const head = el('span', { class: 'option-head' }, name);
     const body = el('span', { class: 'option-body' }, head);
@@ -124,7 +133,7 @@ export class QuestionView {
     }
     const folds = [foldable(name, 6)];
     if (option.description) {
-      const description = words('span', 'option-description', option.description);
+      const description = prose('span', 'option-description', option.description, html.description);
       description.id = freshId('description');
       described.push(description.id);
       body.append(description);
@@ -155,6 +164,24 @@ export class QuestionView {
   get answered() {
     const { option_ids, text } = this.value();
     return !this.#declined && (option_ids.length > 0 || text !== null);
+  }
+
+  /** Whether anything stands here. */
+  get touched() {
+    const { option_ids, text, note } = this.value();
+    return this.#declined || option_ids.length > 0 || text !== null || note !== null;
+  }
+
+  /** Whether the option that the agent would take may be the whole answer. */
+  get recommendable() {
+    const { recommended, options, select } = this.#question;
+    return options.some((o) => o.id === recommended) && (select?.min ?? 1) <= 1;
+  }
+
+  /** The option that the agent would take, as an answer. @returns {AnswerEntry} */
+  recommended() {
+    const id = this.recommendable ? this.#question.recommended : null;
+    return { question_id: this.#question.id, option_ids: id ? [id] : [], text: null, note: null };
   }
 
   /** Whether fewer or more options are chosen than may be; an own text alone may stand instead. */

@@ -4,6 +4,8 @@ import { clockTime } from './clock-view.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
 import { answerAsText, settledSentence } from './outcome.js';
+import { settledAt } from './past.js';
+import { questionPlace } from './routes.js';
 
 /** @typedef {import('./types.js').Outcome} Outcome */
 /** @typedef {import('./types.js').Question} Question */
@@ -85,7 +87,8 @@ export class RecentView {
   /** @param {Settled} item */
   #row(item) {
     const first = item.questions[0];
-    const question = words('p', 'recent-question', first?.question ?? '');
+    const link = el('a', { href: questionPlace(item.clarify_id), class: 'recent-link' }, words('span', '', first?.question ?? ''));
+    const question = el('p', { class: 'recent-question' }, link);
     const how = el('p', { class: 'recent-how' });
     label(how, 'text.plain', () => ({ text: settledSentence(item, this.#me()) }));
     const at = settledAt(item);
@@ -124,13 +127,6 @@ export class RecentView {
     }
     return line;
   }
-}
-
-/** @param {Settled} item @returns {number} Unix milliseconds; 0 when unknown. */
-function settledAt(item) {
-  const at = item.resolved_at;
-  const ms = typeof at === 'number' ? at : Date.parse(String(at));
-  return Number.isFinite(ms) ? ms : 0;
 }
 
 /** What a screen reader hears of a settled question. @param {string} outcome @param {string} question */

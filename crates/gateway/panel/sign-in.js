@@ -34,8 +34,7 @@ export async function signOut() {
  */
 export function showSignIn(shown) {
   byId('sign-in').hidden = !shown;
-  byId('inbox').hidden = shown;
-  byId('footer').hidden = shown;
+  if (shown) for (const view of ['inbox', 'plans', 'history']) byId(view).hidden = true;
   document.documentElement.classList.toggle('signed-out', shown);
 }
 

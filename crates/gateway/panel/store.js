@@ -33,6 +33,7 @@ function tops(entries) {
     if (request.parent?.session_id) parents.set(request.session_id, request.parent.session_id);
   }
   return (session) => {
+    if (!parents.has(session)) return session;
     const seen = new Set([session]);
     let top = session;
     for (let next = parents.get(top); next !== undefined && !seen.has(next); next = parents.get(top)) {
@@ -63,7 +64,10 @@ export function bySession(entries) {
   for (const entry of [...entries].sort(order)) {
     const { session_id } = entry.request;
     const group = groups.get(top(session_id)) ?? new Map();
-    groups.set(top(session_id), group.set(session_id, [...(group.get(session_id) ?? []), entry]));
+    const list = group.get(session_id);
+    if (list) list.push(entry);
+    else group.set(session_id, [entry]);
+    groups.set(top(session_id), group);
   }
   return [...groups].map(([session, group]) => {
     const own = group.get(session) ?? [];
@@ -86,6 +90,7 @@ export function readRequest(message) {
     session_id: String(message.session_id ?? ''),
     clarify_id: message.clarify_id,
     questions: questions.map(readQuestion),
+    html: typeof message.html === 'object' && message.html !== null ? message.html : {},
     requested_at: moment(message.requested_at) ?? Date.now(),
     deadline: moment(message.deadline),
     cap: moment(message.cap),
@@ -152,7 +157,14 @@ export class Store {
 
   /** How many wait for an answer. */
   waiting() {
-    return this.all().filter((e) => e.outcome === null && e.state !== 'late' && !e.kept).length;
+    let count = 0;
+    for (const e of this.#entries.values()) if (e.outcome === null && e.state !== 'late' && !e.kept) count += 1;
+    return count;
+  }
+
+  /** The ids of those that are here. */
+  ids() {
+    return [...this.#entries.keys()];
   }
 
   /** @param {string} id */

@@ -13,6 +13,11 @@
  * @property {Option[]} options
  * @property {string|null} [recommended] Id of the option the agent would take.
  *
+ * @typedef {object} QuestionHtml What the service rendered of a question's texts; absent: as it is written.
+ * @property {string} [question]
+ * @property {string} [explanation]
+ * @property {Record<string, {label?: string, description?: string}>} [options] By the option's id.
+ *
  * @typedef {{person: string, surface: string}} Actor
  * @typedef {{client?: string|null, host?: string|null, cwd?: string|null, branch?: string|null}} Asker
  *
@@ -20,6 +25,7 @@
  * @property {string} session_id
  * @property {string} clarify_id
  * @property {Question[]} questions
+ * @property {Record<string, QuestionHtml>} [html] By the question's id.
  * @property {number} requested_at Unix milliseconds.
  * @property {number|null} deadline Unix milliseconds; null means never.
  * @property {number|null} cap Unix milliseconds; when it settles in any case.

@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// A TCP forwarder on a loopback port; gone on drop, with its connections.
 pub struct Balancer {
     address: SocketAddr,
     targets: Arc<Mutex<Vec<String>>>,
+    cut: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
@@ -29,18 +31,33 @@ impl Balancer {
         };
         let targets = Arc::new(Mutex::new(targets.iter().map(strip).collect::<Vec<_>>()));
         let known = Arc::clone(&targets);
+        let cut = watch::Sender::new(false);
+        let watched = cut.subscribe();
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(forward(stream, Arc::clone(&known)));
+                let (known, mut watched) = (Arc::clone(&known), watched.clone());
+                connections.spawn(async move {
+                    tokio::select! {
+                        biased;
+                        _ = watched.wait_for(|cut| *cut) => Ok(()),
+                        done = forward(stream, known) => done,
+                    }
+                });
                 while connections.try_join_next().is_some() {}
             }
         });
         Ok(Self {
             address,
             targets,
+            cut,
             task,
         })
+    }
+
+    /// Ends every connection and takes no other one until it is called with `false`.
+    pub fn cut(&self, cut: bool) {
+        self.cut.send_replace(cut);
     }
 
     /// `http://host:port` of the forwarder.

@@ -21,6 +21,7 @@ const NARROWEST: u32 = 500;
 pub struct Browser {
     /// The window.
     pub page: Client,
+    driver: String,
     _driver: Process,
     profile: TempDir,
 }
@@ -73,9 +74,59 @@ impl Browser {
         let page = within("Chromium to start", connected.connect(&address)).await??;
         Ok(Self {
             page,
+            driver: address,
             _driver: driver,
             profile,
         })
+    }
+
+    /// Gives a command of Chromium's own protocol: emulated media, permissions, an input method, scripts
+    /// that run before a page's own.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn devtools(&self, command: &str, params: serde_json::Value) -> Result<serde_json::Value> {
+        let session = self.page.session_id().await?.context("the window is closed")?;
+        let address = format!("{}/session/{session}/goog/cdp/execute", self.driver);
+        let body = json!({"cmd": command, "params": params}).to_string();
+        let request = reqwest::Client::new().post(address).body(body).send();
+        let reply = within(command, request).await??;
+        let status = reply.status();
+        let text = reply.text().await?;
+        anyhow::ensure!(status.is_success(), "{command}: {text}");
+        let reply: serde_json::Value = serde_json::from_str(&text)?;
+        Ok(reply["value"].clone())
+    }
+
+    /// Runs a script in every page of this window before the page's own.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn before_pages(&self, script: &str) -> Result<()> {
+        let params = json!({"source": script});
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", params).await?;
+        Ok(())
+    }
+
+    /// Waits until an expression of the page is true.
+    ///
+    /// # Errors
+    /// When it is not within the limit.
+    pub async fn until(&self, expression: &str) -> Result<()> {
+        let script = format!(
+            "const done = arguments[0];
+            const look = () => {{
+                let holds = false;
+                try {{ holds = Boolean({expression}); }} catch {{ }}
+                if (holds) done(true); else setTimeout(look, 20);
+            }};
+            look();"
+        );
+        let seen = within(expression, self.page.execute_async(&script, Vec::new())).await;
+        match seen {
+            Ok(Ok(_)) => Ok(()),
+            other => Err(anyhow!("not true: {expression}: {other:?}; the page says: {}", self.text().await)),
+        }
     }
 
     /// Goes to an address.

@@ -1,0 +1,488 @@
+/** What waits: takes what the service says into the store, and what the store says to the page. */
+import { CardView } from './card.js';
+import { judgeRefusal } from './delivery.js';
+import { byId, steady, uuid } from './dom.js';
+import { hasText, readContent, says } from './drafts.js';
+import { FilterBar, fits } from './filters.js';
+import { label, t } from './i18n.js';
+import { passOnMessage } from './late.js';
+import { learnLimits } from './limits.js';
+import { ListView } from './list.js';
+import { readOutcome, settledSentence } from './outcome.js';
+import { announce, excerpt, neighbour, notice } from './page.js';
+import { PlanList, readPlan } from './plans.js';
+import { settledNews } from './recent.js';
+import { sessionPlace } from './routes.js';
+import { readRequest, Store } from './store.js';
+import { showCount } from './telling.js';
+
+/** @typedef {import('./types.js').Entry} Entry */
+/** @typedef {import('./types.js').DraftContent} DraftContent */
+/** @typedef {import('./routes.js').Place} Place */
+
+/** How long a settled card stays before it moves to the list below. */
+const LINGER_MS = 7000;
+/** And how long it waits for the pointer to leave it, at most. */
+const LINGER_HOVERED_MS = 15_000;
+/** The list is brought in order at most this often. */
+const SHOW_MS = 100;
+/** Where more wait than this, only the first few cards begin unfolded. */
+const MANY = 6;
+const UNFOLDED = 3;
+
+/**
+ * @typedef {object} Parts What the inbox works with.
+ * @property {import('./clock.js').ServerClock} clock
+ * @property {import('./connection.js').Connection} connection
+ * @property {import('./drafts.js').Drafts} drafts
+ * @property {import('./outbox.js').Outbox} outbox
+ * @property {import('./plans.js').PlanBook} plans
+ * @property {import('./telling.js').Teller} teller
+ */
+
+export class Inbox {
+  store;
+  /** @type {Map<string, CardView>} */
+  cards = new Map();
+  /** @type {import('./recent.js').RecentView|null} */
+  recent = null;
+  /** @type {import('./delivery.js').Delivery|null} */
+  delivery = null;
+  #parts;
+  #list;
+  #filters;
+  #root = byId('list');
+  #sessionPlan = new PlanList(byId('session-plan'), true, false);
+  /** @type {Place} */
+  #place = { view: 'inbox' };
+  /** Holds asked for and not confirmed. @type {Set<string>} */
+  #holds = new Set();
+  /** What was written elsewhere for cards that are not on the page yet. @type {Map<string, DraftContent>} */
+  #offered = new Map();
+  /** Those that came while the page was open and have no card yet. @type {Set<string>} */
+  #fresh = new Set();
+  /** Until the first replay is over nothing is announced one by one. */
+  #announcing = false;
+  #dirty = false;
+  #shownAt = 0;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #later;
+  #actions;
+
+  /** @param {Parts} parts */
+  constructor(parts) {
+    this.#parts = parts;
+    this.store = new Store({
+      added: (entry) => this.#onAdded(entry),
+      changed: (entry) => this.#onChanged(entry),
+      settled: (entry) => this.#onSettled(entry),
+      removed: (entry) => this.#onRemoved(entry),
+    });
+    this.#actions = this.#cardActions();
+    this.#list = new ListView(this.#root, {
+      card: (entry, place) => this.#card(entry, place),
+      pinned: (entry) => entry.kept || entry.state !== 'waiting' || this.cards.get(entry.request.clarify_id)?.touched === true,
+      plan: (session) => {
+        const plan = this.#parts.plans.of(session);
+        return plan?.execution_state === 'running' && this.#place.view !== 'session' ? plan : undefined;
+      },
+      more: () => this.show(),
+    });
+    this.#filters = new FilterBar(() => {
+      this.#list.restart();
+      this.show();
+    }, (session) => {
+      location.hash = session === '' ? '#/' : sessionPlace(session);
+    });
+    byId('fold-all').addEventListener('click', () => this.#foldAll());
+  }
+
+  /** @returns {import('./card.js').CardActions} */
+  #cardActions() {
+    const { connection, drafts, outbox } = this.#parts;
+    return {
+      submit: (entry, action, content) => {
+        const { session_id, clarify_id } = entry.request;
+        const submission = {
+          session_id, clarify_id, answer_id: uuid(), action,
+          answers: content.answers.filter(says),
+          text: content.text.trim() === '' ? null : content.text,
+        };
+        outbox.put(entry.request, submission);
+        drafts.hush(clarify_id);
+        this.change(() => this.delivery?.send(submission));
+      },
+      hold: ({ request }) => {
+        if (this.#holds.has(request.clarify_id)) return;
+        this.#holds.add(request.clarify_id);
+        connection.send({ event: 'clarify.hold', session_id: request.session_id, clarify_id: request.clarify_id });
+      },
+      takeBack: ({ request }) => {
+        this.delivery?.done(request.clarify_id);
+        this.change(() => this.store.reopen(request.clarify_id, null));
+      },
+      close: (entry) => {
+        drafts.drop(entry.request.clarify_id);
+        this.change(() => this.#retire(entry));
+        this.recent?.refreshSoon();
+      },
+      passOn: ({ request, submission }) => {
+        const { session_id, clarify_id } = request;
+        if (submission && connection.send(passOnMessage(session_id, clarify_id, submission.answer_id))) {
+          this.change(() => this.store.passing(clarify_id));
+        }
+      },
+      edited: (entry, content) => drafts.keep(entry.request, content),
+      folded: (id, folded) => {
+        const card = this.cards.get(id);
+        card?.fold(folded);
+        this.#labelFoldAll();
+      },
+      me: () => this.store.me,
+      online: () => connection.online,
+    };
+  }
+
+  /** @param {any} message */
+  receive(message) {
+    const { clock, outbox, plans } = this.#parts;
+    clock.learn(message.server_now);
+    const id = typeof message.clarify_id === 'string' ? message.clarify_id : '';
+    switch (message.event) {
+      case 'hello':
+        learnLimits(message.limits);
+        break;
+      case 'ready':
+        // All that is open has been said.
+        if (Array.isArray(message.disconnected)) this.#askersGone(new Set(message.disconnected));
+        void this.#reconcile(new Set(Array.isArray(message.pending) ? message.pending : []));
+        break;
+      case 'clarify.requested': {
+        const request = readRequest(message);
+        if (request) this.store.requested(request, outbox.get(id));
+        break;
+      }
+      case 'clarify.held':
+        this.#holds.delete(id);
+        this.store.held(id, message.actor ?? null);
+        break;
+      case 'clarify.asker':
+        this.store.asker(id, message.disconnected === true);
+        break;
+      case 'clarify.resolved':
+        if (message.resolved === false) this.#onRefused(id, message);
+        else this.#onResolved(id, message);
+        break;
+      case 'clarify.sent':
+        this.store.sent(id, String(message.answer_id ?? ''));
+        this.store.notPassing();
+        break;
+      case 'clarify.late':
+        this.recent?.refreshSoon();
+        break;
+      case 'clarify.passed_on':
+        this.store.passedOn(id, message.goes_on ?? null, null);
+        this.recent?.refreshSoon();
+        break;
+      case 'clarify.draft':
+        this.#onDraft(id, message);
+        break;
+      case 'plan.updated': {
+        const plan = readPlan(message);
+        if (plan && plans.take(plan)) this.#dirty = true;
+        break;
+      }
+      case 'error':
+        this.store.notPassing();
+        notice(String(message.error ?? ''));
+        break;
+      default:
+        // A newer server may say more than this panel knows.
+        break;
+    }
+  }
+
+  /** @param {string} id @param {any} message */
+  #onResolved(id, message) {
+    const outcome = readOutcome({ resolved_at: this.#parts.clock.now(), ...message });
+    if (!this.store.resolved(id, outcome)) {
+      this.#parts.outbox.drop(id);
+      if (this.#announcing) this.recent?.refreshSoon();
+    }
+  }
+
+  /** @param {string} id @param {any} message */
+  #onRefused(id, message) {
+    const submission = this.#parts.outbox.get(id);
+    const why = String(message.error ?? message.reason ?? '');
+    if (submission === null && this.store.get(id)?.passing) {
+      this.store.passedOn(id, null, why);
+      return;
+    }
+    if (typeof message.answer_id !== 'string' && submission === null) {
+      // About a hold. If the question still waits, the next action asks for it again.
+      this.#holds.delete(id);
+      return;
+    }
+    // About another answer of this person, from another tab.
+    if (typeof message.answer_id === 'string' && submission !== null && message.answer_id !== submission.answer_id) return;
+    const verdict = judgeRefusal(message);
+    if (verdict === 'later') {
+      this.delivery?.later(id);
+      return;
+    }
+    this.delivery?.done(id);
+    if (verdict === 'late') {
+      this.store.late(id, submission, message.outcome ? readOutcome(message.outcome) : null, message.goes_on ?? null);
+      this.recent?.refreshSoon();
+    } else if (this.store.get(id)) this.store.reopen(id, why);
+    else notice(why);
+  }
+
+  /** @param {string} id @param {any} message */
+  #onDraft(id, message) {
+    const card = this.cards.get(id);
+    if (message.own !== true) {
+      card?.writing(String(message.person ?? ''));
+      return;
+    }
+    const content = readContent(message);
+    if (!content || (message.tab === this.#parts.drafts.tab && card?.touched)) return;
+    if (card) card.offer(content);
+    else this.#offered.set(id, content);
+  }
+
+  /** @param {Set<unknown>} gone */
+  #askersGone(gone) {
+    for (const { request } of this.store.all()) this.store.asker(request.clarify_id, gone.has(request.clarify_id));
+  }
+
+  /** The card of an entry, made when it is wanted first. @param {Entry} entry @param {number} place */
+  #card(entry, place) {
+    const id = entry.request.clarify_id;
+    const known = this.cards.get(id);
+    if (known) return known;
+    const card = new CardView(entry, this.#actions);
+    this.cards.set(id, card);
+    const { submission } = entry;
+    const own = submission ? null : this.#parts.drafts.restore(id);
+    const offered = this.#offered.get(id);
+    if (submission) card.fill({ answers: submission.answers, text: submission.text ?? '' });
+    else if (own?.own || (own && !offered)) {
+      card.fill(own.content);
+      card.touched = own.own;
+    } else if (offered) card.fill(offered);
+    this.#offered.delete(id);
+    if (entry.kept) card.update();
+    const alone = this.#place.view === 'question' || own !== null || offered !== undefined || submission !== null;
+    card.fold(!alone && place >= UNFOLDED && this.store.waiting() > MANY);
+    if (this.#fresh.delete(id)) {
+      card.element.dataset.new = '';
+      card.element.addEventListener('animationend', () => delete card.element.dataset.new, { once: true });
+    }
+    card.tick(this.#parts.clock.now());
+    return card;
+  }
+
+  /** @param {Entry} entry */
+  #onAdded(entry) {
+    this.#dirty = true;
+    if (!this.#announcing || entry.kept) return;
+    this.#fresh.add(entry.request.clarify_id);
+    const asker = entry.request.asker?.client || t('group.unknown');
+    announce(t('live.new', { asker, question: excerpt(entry) }));
+    if (entry.request.may_answer !== false) void this.#parts.teller.tell(entry.request.clarify_id, asker, excerpt(entry));
+  }
+
+  /** @param {Entry} entry */
+  #onChanged(entry) {
+    const card = this.cards.get(entry.request.clarify_id);
+    card?.update();
+    card?.tick(this.#parts.clock.now());
+    this.#dirty = true;
+  }
+
+  /** Whether this person's text stands in it, on the page or not yet. @param {string} id */
+  #hasUnsent(id) {
+    const card = this.cards.get(id);
+    if (card) return card.hasUnsentText();
+    const content = this.#offered.get(id) ?? this.#parts.drafts.restore(id)?.content;
+    return content !== undefined && hasText(content);
+  }
+
+  /** @param {Entry} entry */
+  #onSettled(entry) {
+    const id = entry.request.clarify_id;
+    const shown = this.cards.get(id);
+    this.#holds.delete(id);
+    if (entry.state === 'settled' && this.#hasUnsent(id)) entry.kept = true;
+    // A late answer stays in its card with its text; the outbox may forget it either way.
+    this.delivery?.done(id);
+    if (!entry.kept) this.#parts.drafts.drop(id);
+    shown?.update();
+    this.#dirty = true;
+    if (entry.outcome && shown) announce(settledNews(settledSentence(entry.outcome, this.store.me), excerpt(entry)));
+    if (entry.state !== 'settled' || entry.kept) return;
+    if (shown) setTimeout(() => this.#leave(entry, Date.now()), LINGER_MS);
+    else this.#retire(entry);
+  }
+
+  /** Moves a settled card to the list below, once the pointer is not on it. @param {Entry} entry @param {number} since */
+  #leave(entry, since) {
+    const card = this.cards.get(entry.request.clarify_id);
+    if (!card || entry.state !== 'settled') return;
+    if (card.element.matches(':hover') && Date.now() - since < LINGER_HOVERED_MS - LINGER_MS) {
+      setTimeout(() => this.#leave(entry, since), 1000);
+      return;
+    }
+    this.change(() => this.#retire(entry));
+  }
+
+  /** @param {Entry} entry */
+  #retire(entry) {
+    const card = this.cards.get(entry.request.clarify_id);
+    const hadFocus = card?.element.contains(document.activeElement) ?? false;
+    const next = hadFocus ? neighbour(this.#root, card?.element) : null;
+    this.store.remove(entry.request.clarify_id);
+    if (entry.outcome) {
+      const { session_id, clarify_id, questions } = entry.request;
+      this.recent?.add({ ...entry.outcome, session_id, clarify_id, questions });
+    }
+    // The place of who works by keyboard is the list, not the top of the page.
+    if (hadFocus) (next ?? byId('inbox-title')).focus({ preventScroll: true });
+  }
+
+  /** @param {Entry} entry */
+  #onRemoved(entry) {
+    this.cards.delete(entry.request.clarify_id);
+    this.#offered.delete(entry.request.clarify_id);
+    this.#fresh.delete(entry.request.clarify_id);
+    this.#dirty = true;
+  }
+
+  /** What could not be sent is sent. */
+  online() {
+    const { connection } = this.#parts;
+    for (const id of this.#holds) {
+      connection.send({ event: 'clarify.hold', clarify_id: id, session_id: this.store.get(id)?.request.session_id });
+    }
+    this.delivery?.sendAll();
+    for (const card of this.cards.values()) card.update();
+  }
+
+  offline() {
+    this.store.offline();
+    for (const card of this.cards.values()) card.update();
+  }
+
+  get announcing() {
+    return this.#announcing;
+  }
+
+  /**
+   * What waits here and not there was settled while nobody listened.
+   * @param {Set<string>} pending The ids that wait, says the server.
+   */
+  async #reconcile(pending) {
+    const missing = this.store.missing(pending);
+    const settled = (await this.recent?.refresh()) ?? [];
+    const { drafts, outbox, teller } = this.#parts;
+    this.change(() => {
+      for (const entry of missing) {
+        const id = entry.request.clarify_id;
+        const outcome = settled.find((item) => item.clarify_id === id);
+        const underWay = entry.state === 'sending' || entry.state === 'sent';
+        if (underWay || this.#hasUnsent(id)) {
+          // An answer under way is judged by the service, which says so.
+          if (outcome) this.store.resolved(id, outcome);
+          else if (!underWay) this.store.closedUnseen(id);
+        } else {
+          drafts.drop(id);
+          this.store.remove(id);
+        }
+      }
+      const known = (/** @type {string} */ id) => this.store.get(id) !== undefined || outbox.get(id) !== null;
+      for (const { request, content } of drafts.orphans(known)) {
+        this.#offered.set(request.clarify_id, content);
+        this.store.leftOver(request);
+      }
+      if (!this.#announcing) teller.seen(this.store.ids());
+      this.#announcing = true;
+      this.#dirty = true;
+      this.recent?.show();
+    });
+  }
+
+  /**
+   * Runs a change and shows its effect without moving what the person looks at.
+   * @param {() => void} work
+   */
+  change(work) {
+    steady(byId('main'), '.card', () => {
+      work();
+      if (!this.#dirty) return;
+      // Thousands may come at once.
+      const wait = this.#shownAt + SHOW_MS - performance.now();
+      if (wait <= 0) this.#render();
+      else this.#later ??= setTimeout(() => this.show(), wait);
+    });
+  }
+
+  /** Shows everything as it is now. */
+  show() {
+    steady(byId('main'), '.card', () => this.#render());
+  }
+
+  /** @param {Place} place */
+  goTo(place) {
+    const same = JSON.stringify(place) === JSON.stringify(this.#place);
+    this.#place = place;
+    if (!same) this.#list.restart();
+    this.#render();
+    if (place.view === 'question') this.cards.get(place.id)?.fold(false);
+  }
+
+  #render() {
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    this.#dirty = false;
+    const place = this.#place;
+    const all = this.store.all();
+    const session = place.view === 'session' ? place.id : '';
+    let entries = all;
+    if (place.view === 'question') entries = all.filter((e) => e.request.clarify_id === place.id);
+    else {
+      if (session !== '') entries = all.filter((e) => e.request.session_id === session || e.request.parent?.session_id === session);
+      if (this.#filters.active) entries = entries.filter((e) => fits(e.request, this.#filters.wanted));
+    }
+    this.#list.show(entries);
+    const waiting = this.store.waiting();
+    showCount(waiting);
+    this.#filters.offer(all.filter((e) => e.outcome === null && !e.kept), session);
+    byId('filters').hidden ||= place.view === 'question';
+    const plan = session === '' ? undefined : this.#parts.plans.of(session);
+    this.#sessionPlan.show(plan ? [plan] : []);
+    const none = entries.length === 0;
+    byId('nothing').hidden = !(none && all.length > 0 && this.#filters.active);
+    byId('empty').hidden = !(none && byId('nothing').hidden && place.view === 'inbox');
+    this.#labelFoldAll();
+    this.#shownAt = performance.now();
+  }
+
+  /** @returns {CardView[]} Those on the page. */
+  #onPage() {
+    return [...this.cards.values()].filter((card) => card.element.isConnected);
+  }
+
+  #labelFoldAll() {
+    const open = this.#onPage().some((card) => !card.folded);
+    label(byId('fold-all'), open ? 'list.fold_all' : 'list.unfold_all');
+  }
+
+  #foldAll() {
+    const cards = this.#onPage();
+    const open = cards.some((card) => !card.folded);
+    for (const card of cards) card.fold(open);
+    this.#labelFoldAll();
+  }
+}
