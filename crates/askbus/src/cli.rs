@@ -5,6 +5,7 @@ mod bench;
 mod credential;
 mod duration;
 mod hosts;
+mod moment;
 mod people;
 mod services;
 mod words;

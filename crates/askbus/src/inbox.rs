@@ -1,6 +1,6 @@
-//! `askbus inbox` and `askbus history`.
+//! `askbus inbox`.
 
-use crate::cli::{HistoryArgs, InboxArgs};
+use crate::cli::InboxArgs;
 use crate::config::Config;
 use crate::exit::{Failure, UNAVAILABLE};
 use crate::panel::Panel;
@@ -8,7 +8,6 @@ use crate::{signals, terminal};
 use futures::StreamExt as _;
 use serde_json::Value;
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -39,18 +38,6 @@ pub(crate) async fn inbox(config: &Config, args: &InboxArgs) -> Result<ExitCode,
     } else if !args.json && clarifications(&body).is_empty() {
         println!("Nothing waits.");
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Prints how questions ended, newest first.
-pub(crate) async fn history(config: &Config, args: &HistoryArgs) -> Result<ExitCode, Failure> {
-    let panel = Panel::open(config)?;
-    let mut path = format!("/api/clarifications?status=settled&limit={}", args.limit);
-    if let Some(session) = &args.session {
-        let _ = write!(path, "&session={}", askbus_wire::subject::token(session));
-    }
-    let body = panel.get(&path).await?;
-    print_all(clarifications(&body), args.json);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -111,7 +98,8 @@ async fn show_live(panel: &Panel, object: &Value, json: bool, known: &mut HashSe
     }
 }
 
-fn print_all(list: &[Value], json: bool) {
+/// Prints each as `inbox` and `history` do.
+pub(crate) fn print_all(list: &[Value], json: bool) {
     for one in list {
         print_one(one, json);
     }

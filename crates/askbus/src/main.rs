@@ -14,6 +14,7 @@ mod exit;
 #[cfg(test)]
 mod fuzz;
 mod healthcheck;
+mod history;
 mod home;
 mod identity;
 mod inbox;
@@ -65,7 +66,7 @@ fn run(command: Command, settings: &config::Settings) -> Result<ExitCode, exit::
         Command::McpAdapter(args) => run_on_input(mcp::run_on_bus(config, &args)),
         Command::Ask(args) => light_runtime()?.block_on(ask::run(config, &args)),
         Command::Inbox(args) => light_runtime()?.block_on(inbox::inbox(config, &args)),
-        Command::History(args) => light_runtime()?.block_on(inbox::history(config, &args)),
+        Command::History(args) => light_runtime()?.block_on(history::run(config, &args)),
         Command::Answer(args) => light_runtime()?.block_on(answer::run(config, &args)),
         Command::Turn(args) => light_runtime()?.block_on(turn::run(config, &args)),
         Command::Credential(args) => credential::run(config, &args),

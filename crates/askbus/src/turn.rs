@@ -6,10 +6,13 @@ use crate::exit::{Failure, UNAVAILABLE};
 use crate::{identity, signals};
 use askbus_credential::Role;
 use askbus_wire::client::Client;
+use askbus_wire::convert;
 use askbus_wire::error::WireError;
 use askbus_wire::proto::begin_turn_request::Life;
-use askbus_wire::proto::{BeginTurnRequest, EndTurnRequest, HoldTurnRequest, TurnPolicy};
-use serde_json::json;
+use askbus_wire::proto::{
+    BeginTurnRequest, BeginTurnResponse, EndTurnRequest, HoldTurnRequest, TurnPolicy,
+};
+use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -56,10 +59,7 @@ pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Fa
             };
             let begun = bounded(client.turns.begin_turn(request)).await?;
             if *json {
-                let line = json!({"context_id": begun.context_id, "session_id": begun.session_id,
-                    "run_id": begun.run_id, "instruction": begun.instruction,
-                    "capabilities": begun.capabilities});
-                println!("{line}");
+                println!("{}", begun_object(&begun));
             } else {
                 println!("{}", begun.context_id);
             }
@@ -69,6 +69,13 @@ pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Fa
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a host is told of a turn that began, as over HTTP.
+fn begun_object(begun: &BeginTurnResponse) -> Value {
+    let late: Vec<Value> = begun.late.iter().map(convert::late_message).collect();
+    json!({"context_id": begun.context_id, "session_id": begun.session_id, "run_id": begun.run_id,
+        "instruction": begun.instruction, "capabilities": begun.capabilities, "late": late})
 }
 
 fn failure(status: &tonic::Status) -> Failure {

@@ -157,8 +157,6 @@ text_id!(/// A group of people, as credentials name it.
     GroupId, "group");
 text_id!(/// A chat through which people are asked: its kind and its name, such as `webhook:team`.
     ChannelId, "channel");
-text_id!(/// A chat through which people are asked: its kind and its name, such as `webhook:team`.
-    ChannelId, "channel");
 text_id!(/// Names one question within a clarification, `q1`, `q2` ….
     QuestionId, "question_id");
 text_id!(/// Names one option within a question, `o1`, `o2` ….

@@ -28,15 +28,15 @@ pub(crate) fn may_save(gateway: &Gateway, person: &Person) -> bool {
     gateway.draft_pace.take(&who).is_ok()
 }
 
-/// Saves a draft and tells the other sockets.
+/// Saves a draft and tells the other sockets; says whether it is saved.
 pub(crate) async fn save(
     gateway: &Gateway,
     person: &Person,
     card: Arc<Card>,
     socket: u64,
     draft: Draft,
-) {
-    keep(gateway, person, &card, &draft).await;
+) -> bool {
+    let saved = keep(gateway, person, &card, &draft).await;
     let news = News::Draft {
         card,
         person: person.0.credential.subject.clone(),
@@ -44,6 +44,7 @@ pub(crate) async fn save(
         draft: Arc::new(draft),
     };
     gateway.feed.tell(person.tenant(), news);
+    saved
 }
 
 /// Saves a draft, best effort, and says whether it is saved.

@@ -54,6 +54,8 @@ fn asked(arguments: &Value) -> (Session, Card) {
         run: "run".parse_id(),
         profile: "default".parse_id(),
         requested_seq: 1,
+        begun_seq: 1,
+        noted: Vec::new(),
         settled_seq: None,
         late: Vec::new(),
         turn: Arc::new(TurnFigures::default()),

@@ -15,6 +15,7 @@ mod front;
 #[cfg(test)]
 mod fuzz;
 mod gateway;
+mod history;
 mod listener;
 mod lookup;
 mod mcp;
@@ -24,6 +25,7 @@ mod pace;
 mod params;
 mod passthrough;
 mod people;
+mod plans;
 mod presence;
 mod projection;
 mod reply;

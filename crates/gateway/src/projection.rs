@@ -1,14 +1,23 @@
-//! One tenant's questions as the log tells them: those that wait, and a bounded recent history.
+//! One tenant's questions and plans as the log tells them: those that wait or run, a bounded recent
+//! history, and where in the log everything before it is.
+
+mod plans;
+mod shelf;
+
+pub(crate) use plans::PlanCard;
+pub(crate) use shelf::Shelved;
 
 use askbus_domain::{
-    Account, Clarification, ClarifyId, Commit, ContextId, Event, Figures, LateAnswer, ProfileId,
-    RunId, SessionId,
+    Account, Addressee, Clarification, ClarifyId, Commit, ContextId, Event, Figures, LateAnswer,
+    ProfileId, RunId, SessionId,
 };
+use plans::Plans;
+use shelf::Shelf;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Settled questions kept per tenant; older ones are looked up in the log.
+/// Settled questions kept whole per tenant; older ones are read from the log.
 const MAX_SETTLED: usize = 10_000;
 /// Late answers kept per question, the newest; the log keeps all.
 const MAX_LATE: usize = 20;
@@ -22,6 +31,10 @@ pub(crate) struct Card {
     pub profile: ProfileId,
     /// Log sequence of its `requested`; every message to the inbox carries it.
     pub requested_seq: u64,
+    /// Log sequence of the `begun` of its turn.
+    pub begun_seq: u64,
+    /// Where the log speaks of it beside asking and settling.
+    pub noted: Vec<u64>,
     /// Log sequence of its `resolved`.
     pub settled_seq: Option<u64>,
     pub late: Vec<LateAnswer>,
@@ -34,6 +47,11 @@ pub(crate) struct Card {
 impl Card {
     pub(crate) fn id(&self) -> ClarifyId {
         self.clarification.id
+    }
+
+    /// Whether the log speaks of it after `seq`.
+    pub(crate) fn moved_after(&self, seq: u64) -> bool {
+        self.requested_seq > seq || self.noted.iter().any(|noted| *noted > seq)
     }
 
     /// Whether it was settled in the moment it was asked: nobody was asked, so that it stands in the
@@ -82,9 +100,29 @@ pub(crate) struct Change {
     pub card: Arc<Card>,
 }
 
+/// A question that is over, kept whole or to be read from the log.
+#[derive(Debug, Clone)]
+pub(crate) enum Past {
+    Kept(u64, Arc<Card>),
+    /// With the sequences of the log that make it up.
+    Shelved(Shelved, Vec<u64>),
+}
+
+impl Past {
+    /// Log sequence of its `resolved`.
+    pub(crate) fn seq(&self) -> u64 {
+        match self {
+            Past::Kept(seq, _) => *seq,
+            Past::Shelved(shelved, _) => shelved.settled_seq,
+        }
+    }
+}
+
 struct Turn {
+    begun_seq: u64,
     context: ContextId,
     profile: ProfileId,
+    to: Option<Addressee>,
     run: RunId,
     account: Account,
     figures: Arc<TurnFigures>,
@@ -97,6 +135,8 @@ pub(crate) struct Projection {
     cards: HashMap<ClarifyId, Arc<Card>>,
     pending: BTreeSet<(u64, ClarifyId)>,
     settled: VecDeque<(u64, ClarifyId)>,
+    shelf: Shelf,
+    plans: Plans,
 }
 
 impl Projection {
@@ -112,6 +152,28 @@ impl Projection {
             change.kind != ChangeKind::Requested || !card.is_some_and(|c| c.settled_at_once())
         });
         changes
+    }
+
+    /// Folds the plans of a commit that [`Projection::apply`] has folded.
+    pub(crate) fn apply_plans(&mut self, seq: u64, commit: &Commit) -> Vec<Arc<PlanCard>> {
+        let session = &commit.session_id;
+        let shown = commit.events.iter().filter_map(|event| match event {
+            Event::Plan { plan, .. } => {
+                let turn = self.turns.get(session)?;
+                self.plans.show(PlanCard {
+                    session: session.clone(),
+                    profile: turn.profile.clone(),
+                    to: turn.to.clone(),
+                    seq,
+                    plan: Arc::clone(plan),
+                })
+            }
+            Event::Ended {
+                plan: Some(end), ..
+            } => self.plans.end(seq, session, end),
+            _ => None,
+        });
+        shown.collect()
     }
 
     fn fold(
@@ -130,8 +192,10 @@ impl Projection {
         match event {
             Event::Begun { turn } => {
                 let turn = Turn {
+                    begun_seq: seq,
                     context: turn.context_id,
                     profile: turn.profile.clone(),
+                    to: turn.to.clone(),
                     run: turn.run_id.clone(),
                     account: Account::default(),
                     figures: Arc::default(),
@@ -161,6 +225,8 @@ impl Projection {
                     run: turn.run.clone(),
                     profile: turn.profile.clone(),
                     requested_seq: seq,
+                    begun_seq: turn.begun_seq,
+                    noted: Vec::new(),
                     settled_seq: None,
                     late: Vec::new(),
                     turn: Arc::clone(&turn.figures),
@@ -178,7 +244,7 @@ impl Projection {
             | Event::Resolved { clarify_id, .. }
             | Event::Late { clarify_id, .. }
             | Event::PassedOn { clarify_id, .. } => self.evolve(seq, *clarify_id, session, event),
-            Event::Worked { .. } | Event::Refused { .. } => None,
+            Event::Worked { .. } | Event::Plan { .. } | Event::Refused { .. } => None,
         }
     }
 
@@ -189,11 +255,17 @@ impl Projection {
         session: &SessionId,
         event: &Event,
     ) -> Option<Change> {
-        let slot = self
-            .cards
-            .get_mut(&id)
-            .filter(|card| card.session == *session)?;
+        let Some(slot) = self.cards.get_mut(&id) else {
+            self.shelf.note(id, seq);
+            return None;
+        };
+        if slot.session != *session {
+            return None;
+        }
         let card = Arc::make_mut(slot);
+        if !matches!(event, Event::Resolved { .. }) {
+            shelf::note(&mut card.noted, seq);
+        }
         let (waited, free) = (
             card.clarification.is_pending(),
             card.clarification.held_by.is_none(),
@@ -218,18 +290,31 @@ impl Projection {
         if kind == ChangeKind::Resolved {
             self.pending.remove(&(card.requested_seq, id));
             self.settled.push_back((seq, id));
-            if self.settled.len() > MAX_SETTLED
-                && let Some((_, oldest)) = self.settled.pop_front()
-            {
-                self.cards.remove(&oldest);
+            if self.settled.len() > MAX_SETTLED {
+                self.shelve_oldest();
             }
         }
         Some(Change { seq, kind, card })
     }
 
+    fn shelve_oldest(&mut self) {
+        let oldest = self.settled.pop_front();
+        let card = oldest.and_then(|(seq, id)| Some((seq, self.cards.remove(&id)?)));
+        if let Some((seq, card)) = card
+            && let Some(outcome) = &card.clarification.outcome
+        {
+            self.shelf.put(&card, seq, outcome);
+        }
+    }
+
     /// The card with this id.
     pub(crate) fn card(&self, id: ClarifyId) -> Option<&Arc<Card>> {
         self.cards.get(&id)
+    }
+
+    /// The last plan of each session: those that run, then those that ended, the latest first.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &Arc<PlanCard>> {
+        self.plans.all()
     }
 
     /// How many wait.
@@ -246,5 +331,14 @@ impl Projection {
     pub(crate) fn settled(&self) -> impl Iterator<Item = (u64, &Arc<Card>)> {
         let latest_first = self.settled.iter().rev();
         latest_first.filter_map(|(seq, id)| Some((*seq, self.cards.get(id)?)))
+    }
+    /// All that was settled before `seq`, latest first.
+    pub(crate) fn past(&self, seq: u64) -> impl Iterator<Item = Past> {
+        let end = self.settled.partition_point(|(settled, _)| *settled < seq);
+        let kept = self.settled.range(..end).rev();
+        let kept =
+            kept.filter_map(|(at, id)| Some(Past::Kept(*at, Arc::clone(self.cards.get(id)?))));
+        let shelved = self.shelf.before(seq);
+        kept.chain(shelved.map(|(shelved, places)| Past::Shelved(shelved.clone(), places)))
     }
 }

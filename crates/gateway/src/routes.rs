@@ -8,7 +8,7 @@ use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, PassOn, Sent};
 use crate::trace::Trace;
-use crate::{assets, lookup, metrics, sign_in, socket, studio, turns, view};
+use crate::{assets, history, lookup, metrics, plans, sign_in, socket, studio, turns, view};
 use askbus_domain::{Actor, GoesOn, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
@@ -43,9 +43,12 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/clarifications/{id}/answer", post(answer))
         .route("/api/clarifications/{id}/hold", post(hold))
         .route("/api/clarifications/{id}/pass-on", post(pass_on))
+        .route("/api/history", get(history::show))
         .route("/api/clarify/waiting", get(waiting))
         .route("/api/clarify/health", get(health))
         .route("/api/studio/clarifications/request", post(studio::request))
+        .route("/api/studio/task-plans/update", post(plans::update))
+        .route("/api/plans", get(plans::list))
         .route("/api/turns/begin", post(turns::begin))
         .route("/api/turns/{context_id}/hold", post(turns::hold))
         .route("/api/turns/{context_id}/end", post(turns::end))
@@ -161,7 +164,7 @@ async fn answer(
     let who = person.0.credential.subject.clone();
     let actor = Actor {
         person: who,
-        surface: surface(&person, sent.surface),
+        surface: surface(&person, sent.surface.clone()),
     };
     let response = sent.into_response(&card, actor)?;
     let judged = submit::respond(&gateway, &person, &card, response, &trace).await?;
@@ -197,7 +200,7 @@ async fn pass_on(
 ) -> Result<Response, Refusal> {
     let pass: PassOn = read_json(request.into_body()).await?;
     let card = lookup::find(&gateway, &person.viewer(), &id).await?;
-    let surface = surface(&person, pass.surface);
+    let surface = surface(&person, pass.surface.clone());
     let judged = submit::pass_on(&gateway, &person, &card, pass, surface, &trace).await?;
     Ok(judged_response(judged))
 }

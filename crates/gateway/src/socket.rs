@@ -2,12 +2,12 @@
 //! the log; frames from the person go to the inbox and to drafts.
 
 mod interaction;
+mod rooms;
 mod studio;
 mod telling;
 
 use crate::caller::{Person, recheck};
 use crate::drafts;
-use crate::feed::News;
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::presence::Seat;
@@ -113,6 +113,8 @@ enum End {
 type Step = Result<(), End>;
 /// What became of a frame, to be told to its author.
 type Done = Vec<Value>;
+/// Drafts not yet saved, the last of each question and tab.
+type Unsaved = BTreeMap<(ClarifyId, String), (Arc<Card>, Draft)>;
 
 struct Socket {
     gateway: Arc<Gateway>,
@@ -122,8 +124,9 @@ struct Socket {
     session: Option<String>,
     seat: Seat,
     sink: SplitSink<WebSocket, Message>,
-    /// Drafts not yet saved, the last of each question and tab.
-    unsaved: BTreeMap<(ClarifyId, String), (Arc<Card>, Draft)>,
+    unsaved: Unsaved,
+    /// One saving at most, which leaves those that could not be saved.
+    saving: FuturesUnordered<BoxFuture<'static, Unsaved>>,
     in_flight: FuturesUnordered<BoxFuture<'static, Done>>,
     heard: Instant,
 }
@@ -147,6 +150,7 @@ impl Socket {
             session: query.session.clone().filter(|s| !s.is_empty()),
             sink,
             unsaved: BTreeMap::new(),
+            saving: FuturesUnordered::new(),
             in_flight: FuturesUnordered::new(),
             heard: Instant::now(),
         };
@@ -165,12 +169,13 @@ impl Socket {
 
     /// What a person sent or wrote before the tab closed still counts.
     async fn last_words(&mut self) {
-        let unsaved = std::mem::take(&mut self.unsaved);
         let finish = async {
             while self.in_flight.next().await.is_some() {}
-            for (_, (card, draft)) in unsaved {
-                drafts::save(&self.gateway, &self.person, card, self.seat.number, draft).await;
+            while let Some(failed) = self.saving.next().await {
+                self.not_saved(failed);
             }
+            self.begin_saving();
+            while self.saving.next().await.is_some() {}
         };
         if tokio::time::timeout(LAST_WORDS, finish).await.is_err() {
             tracing::warn!(
@@ -212,11 +217,11 @@ impl Socket {
                 }
                 news = snapshot.news.recv() => match news {
                     Ok(news) => {
-                        if let News::Change(change) = &*news {
-                            if change.seq < seen {
+                        if let Some(seq) = news.seq() {
+                            if seq < seen {
                                 continue;
                             }
-                            seen = change.seq;
+                            seen = seq;
                         }
                         self.tell(&news).await?;
                     }
@@ -229,7 +234,8 @@ impl Socket {
                     }
                     Err(RecvError::Closed) => return Err(End::Close(close_code::AGAIN, "reconnect")),
                 },
-                _ = save.tick(), if !self.unsaved.is_empty() => self.save_drafts().await,
+                Some(failed) = self.saving.next(), if !self.saving.is_empty() => self.not_saved(failed),
+                _ = save.tick(), if !self.unsaved.is_empty() => self.save_drafts(),
                 _ = ping.tick() => self.check_on_client().await?,
             }
         }
@@ -332,12 +338,33 @@ impl Socket {
         Ok(())
     }
 
-    async fn save_drafts(&mut self) {
-        if !drafts::may_save(&self.gateway, &self.person) {
-            return;
+    fn save_drafts(&mut self) {
+        if self.saving.is_empty() && drafts::may_save(&self.gateway, &self.person) {
+            self.begin_saving();
         }
-        for (_, (card, draft)) in std::mem::take(&mut self.unsaved) {
-            drafts::save(&self.gateway, &self.person, card, self.seat.number, draft).await;
+    }
+
+    /// Saves beside the conversation: a bus that does not answer holds nothing else up.
+    fn begin_saving(&mut self) {
+        let unsaved = std::mem::take(&mut self.unsaved);
+        let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
+        let number = self.seat.number;
+        self.saving.push(Box::pin(async move {
+            let mut failed = Unsaved::new();
+            for (key, (card, draft)) in unsaved {
+                let again = (Arc::clone(&card), draft.clone());
+                if !drafts::save(&gateway, &person, card, number, draft).await {
+                    failed.insert(key, again);
+                }
+            }
+            failed
+        }));
+    }
+
+    /// Saved later, unless something newer was written meanwhile.
+    fn not_saved(&mut self, failed: Unsaved) {
+        for (key, draft) in failed {
+            self.unsaved.entry(key).or_insert(draft);
         }
     }
 
@@ -351,7 +378,7 @@ impl Socket {
                 .await;
         }
         self.unsaved.insert(key, (card, draft));
-        self.save_drafts().await;
+        self.save_drafts();
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use crate::reply::{Refusal, ok};
 use crate::studio::within;
 use crate::trace::Trace;
 use askbus_wire::client::{Bearer, Client};
+use askbus_wire::convert;
 use askbus_wire::error::ErrorCode;
 use askbus_wire::headers::TRACEPARENT;
 use askbus_wire::proto::{self, begin_turn_request::Life};
@@ -39,6 +40,7 @@ struct Begin {
     agent_kind: String,
     input_kind: String,
     group_chat: bool,
+    room_id: String,
     natively_capable: bool,
     interaction_disabled: bool,
     terminal: bool,
@@ -169,7 +171,7 @@ pub(crate) async fn begin(
     let message = call.message(begin_request(&call)?);
     let mut turns = call.client.turns.clone();
     let begun = within(turns.begin_turn(message)).await?.into_inner();
-    let late: Vec<Value> = begun.late.iter().map(late_object).collect();
+    let late: Vec<Value> = begun.late.iter().map(convert::late_message).collect();
     Ok(ok(&json!({
         "ok": true,
         "context_id": begun.context_id,
@@ -225,28 +227,7 @@ fn begin_request(call: &Call<Begin>) -> Result<proto::BeginTurnRequest, Refusal>
         language: said.language.clone(),
         parent,
         toolset: said.toolset.clone(),
-    })
-}
-
-/// A late message, which stands in the instruction as well.
-fn late_object(late: &proto::LateMessage) -> Value {
-    let actor = late.actor.as_ref();
-    let answer = |a: &proto::QuestionAnswer| {
-        let options = a.options.iter();
-        let options: Vec<Value> = options
-            .map(|o| json!({"id": o.id, "label": o.label}))
-            .collect();
-        json!({"question_id": a.question_id, "options": options, "text": a.text, "note": a.note})
-    };
-    json!({
-        "clarify_id": late.clarify_id,
-        "answer_id": late.answer_id,
-        "actor": actor.map(|a| json!({"person": a.person, "surface": a.surface})),
-        "asked": late.asked,
-        "action": late.action,
-        "answers": late.answers.iter().map(answer).collect::<Vec<Value>>(),
-        "text": late.text,
-        "stored_at_ms": late.stored_at_ms,
+        room_id: said.room_id.clone(),
     })
 }
 

@@ -1,6 +1,9 @@
 //! Commands of people who answer.
 
+use super::moment::parse_moment;
+use super::words;
 use crate::said::Said;
+use askbus_domain::Timestamp;
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -18,9 +21,30 @@ pub(crate) struct HistoryArgs {
     /// Of one session only
     #[arg(long, value_name = "S")]
     pub session: Option<String>,
-    /// How many at most
+    /// Only what ended so; may be given several times
+    #[arg(long, value_name = "WORD", value_parser = words::reason())]
+    pub reason: Vec<String>,
+    /// Only what ended then or later: 2h (ago), 2027-01-15, or 2027-01-15T08:00:00Z
+    #[arg(long, value_name = "MOMENT", value_parser = parse_moment)]
+    pub since: Option<Timestamp>,
+    /// Only what ended before then
+    #[arg(long, value_name = "MOMENT", value_parser = parse_moment)]
+    pub until: Option<Timestamp>,
+    /// Only where the asker's client, host, folder or branch has this in it
+    #[arg(long, value_name = "TEXT")]
+    pub asker: Option<String>,
+    /// Only what this person decided, or wrote too late to
+    #[arg(long, value_name = "NAME")]
+    pub person: Option<String>,
+    /// Only where this stands in the questions, the answers or what came too late
+    #[arg(long, value_name = "TEXT")]
+    pub text: Option<String>,
+    /// How many at most, the latest
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub limit: usize,
+    /// As many as there are
+    #[arg(long, conflicts_with = "limit")]
+    pub all: bool,
     /// JSON Lines, one object per clarification
     #[arg(long)]
     pub json: bool,

@@ -11,6 +11,7 @@ mod crash;
 mod fence;
 mod figures;
 mod guarantees;
+mod history;
 mod hosts;
 mod identity;
 mod kill_matrix;

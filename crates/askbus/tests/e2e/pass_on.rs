@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, asked, begin_turn, choose, credential, id, one_question};
 use anyhow::Result;
-use askbus_testkit::{AskbusUp, McpStdio};
+use askbus_testkit::{Askbus, AskbusUp, McpStdio, Person};
 use serde_json::{Value, json};
 
 /// What rode to the agent with a result.
@@ -83,6 +83,44 @@ async fn who_lost_sends_their_words_on_from_the_terminal() -> Result<()> {
     Ok(())
 }
 
+/// A question that nobody answered in time, in a turn that is over, and an answer to it.
+async fn too_late(askbus: &Askbus, context: &str) -> Result<Value> {
+    let in_turn = askbus.clone().env("ASKBUS_CONTEXT", context);
+    let (code, outcome) = in_turn
+        .json(&["ask", "Quick?", "--timeout", "1s", "--json"])
+        .await?;
+    assert_eq!(code, 12, "{outcome}");
+    let ended = askbus.run(&["turn", "end", context]).await?;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let text = ["--text", "use the second one", "--json"];
+    let (code, said) = askbus
+        .json(&[&["answer", id(&outcome)], &text[..]].concat())
+        .await?;
+    assert_eq!(
+        (code, &said["goes_on"]),
+        (20, &json!("next_turn")),
+        "{said}"
+    );
+    Ok(outcome)
+}
+
+/// Whether a turn that began is told of the answer: in its instruction and by itself, or in neither.
+fn is_told(begun: &Value, outcome: &Value) -> bool {
+    let instruction = begun["instruction"].as_str().unwrap_or_default();
+    let told = instruction.contains("use the second one");
+    let late = begun["late"].as_array().map(Vec::as_slice);
+    assert_eq!(late.map(<[_]>::len), Some(usize::from(told)), "{begun}");
+    for message in late.unwrap_or_default() {
+        assert_eq!(message["clarify_id"], outcome["clarify_id"], "{message}");
+        assert_eq!(message["asked"], "Quick?", "{message}");
+        assert_eq!(message["actor"]["surface"], "terminal", "{message}");
+        assert!(message["actor"]["person"].is_string(), "{message}");
+        let answer = &message["answers"][0];
+        assert_eq!(answer["text"], "use the second one", "{message}");
+    }
+    told
+}
+
 // contract: E14
 #[tokio::test]
 async fn what_nobody_decided_goes_on_by_itself_with_the_next_turn() -> Result<()> {
@@ -90,39 +128,21 @@ async fn what_nobody_decided_goes_on_by_itself_with_the_next_turn() -> Result<()
     let person = up.person().await?;
     let _open = person.socket().await?;
     let context = begin_turn(up.askbus(), "build", &[]).await?;
-    let in_turn = up.askbus().clone().env("ASKBUS_CONTEXT", &context);
-    let (code, outcome) = in_turn
-        .json(&["ask", "Quick?", "--timeout", "1s", "--json"])
-        .await?;
-    assert_eq!(code, 12, "{outcome}");
-    let ended = up.askbus().run(&["turn", "end", &context]).await?;
-    assert_eq!(ended.code, 0, "{ended:?}");
-    let args = [
-        "answer",
-        id(&outcome),
-        "--text",
-        "use the second one",
-        "--json",
-    ];
-    let (code, said) = up.askbus().json(&args).await?;
-    assert_eq!(
-        (code, &said["goes_on"]),
-        (20, &json!("next_turn")),
-        "{said}"
-    );
-    let begin = [
-        "turn",
-        "begin",
-        "--session",
-        "build",
-        "--for",
-        "10m",
-        "--json",
-    ];
+    let outcome = too_late(up.askbus(), &context).await?;
+    let begin = ["turn", "begin", "--session", "build", "--for", "10m"];
+    let begin = [&begin[..], &["--json"]].concat();
     for told in [true, false] {
         let (_, begun) = up.askbus().json(&begin).await?;
-        let instruction = begun["instruction"].as_str().unwrap_or_default();
-        assert_eq!(instruction.contains("use the second one"), told, "{begun}");
+        assert_eq!(is_told(&begun, &outcome), told, "{begun}");
+    }
+    // The same over HTTP.
+    let host = Person::bearer(up.url(), &credential(&up, "host", "default", "ci").await?)?;
+    let context = begin_turn(up.askbus(), "other", &[]).await?;
+    let outcome = too_late(up.askbus(), &context).await?;
+    for told in [true, false] {
+        let turn = json!({"session_id": "other", "for_ms": 600_000});
+        let begun = host.post("/api/turns/begin", &turn).await?;
+        assert_eq!(is_told(&begun.body, &outcome), told, "{begun:?}");
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::{
     Askbus, AskbusUp, Era, McpHttp, McpStdio, Person, Process, Program, folder, nats_server,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Mutex;
 
 const README: &str = include_str!("../../../../README.md");
@@ -167,10 +167,13 @@ async fn in_the_terminal() -> Result<()> {
     ensure!(late.code == 20, "{late:?}");
     let said = output(askbus, &command("--pass-on", id(&shown))?).await?;
     ensure!(said.contains("reaches the agent"), "{said}");
-    let past = output(askbus, &lines.take("history")?).await?;
+    let past = output(askbus, &lines.take("history --since")?).await?;
     for words in ["Which one?", "Which region?", "here after all"] {
         ensure!(past.contains(words), "{words}: {past}");
     }
+    let found = output(askbus, &lines.take("history --text")?).await?;
+    let found: Value = serde_json::from_str(&found)?;
+    ensure!(found["text"] == "Which region?", "{found}");
     lines.all_were_run()
 }
 

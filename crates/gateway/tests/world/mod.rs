@@ -230,7 +230,8 @@ impl World {
         .await
     }
 
-    async fn write(&self, tenant: &str, session: &str, command: &Command, at: Timestamp) {
+    /// Decides and writes.
+    pub async fn write(&self, tenant: &str, session: &str, command: &Command, at: Timestamp) {
         let (state, last) = self.session(tenant, session).await;
         let events = decide(&state, command, at).unwrap();
         let commit = Commit {
