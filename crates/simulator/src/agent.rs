@@ -1,8 +1,8 @@
 //! Agents: real asking processes that ask, wait, give up, and vanish.
 
-use crate::policy;
 use crate::random::Random;
-use crate::world::{Asking, World, keys};
+use crate::world::{Asking, World};
+use crate::{planning, policy};
 use askbus_domain::{Addressee, ClarifyId, Dialect, Millis, Wish};
 use askbus_mcp_adapter::Token;
 use askbus_mcp_adapter::asker::{
@@ -28,7 +28,7 @@ pub(crate) async fn live(
 ) {
     let options = AskerOptions {
         target: world.target(&mut random),
-        token: Token::from(keys().agent.clone()),
+        token: Token::from(world.keys.agent.clone()),
         profile: None,
         session: Some(session.clone()),
         context,
@@ -79,7 +79,14 @@ pub(crate) async fn live(
                 }
             }
         };
-        tokio::join!(first, same);
+        let mut planner = random.fork();
+        let planned = async {
+            if planner.percent(40) {
+                let name = format!("{name} plan {round}");
+                planning::plan(&world, &asker, &name, planner).await;
+            }
+        };
+        tokio::join!(first, same, planned);
     }
     if random.percent(80) {
         asker.close().await;

@@ -1,7 +1,7 @@
 //! How a run comes to its end: what waits ends by itself, and nothing stays in the inbox.
 
 use crate::world::{LEASE, World};
-use askbus_domain::{ClarifyId, Event, Session, SessionId};
+use askbus_domain::{ClarifyId, Event, Session, SessionId, TenantId};
 use askbus_ledger::hostile::HostileHandle;
 use askbus_wire::codec::Decoded;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,14 +24,16 @@ const LEASES_END_LATE_WITHIN: Duration = Duration::from_mins(4);
 
 /// Waits until everybody has ended and everything is judged.
 pub(crate) async fn settle_down(
-    world: &Arc<World>,
+    worlds: &[Arc<World>],
     handle: &HostileHandle,
     mut agents: JoinSet<()>,
 ) {
+    let Some(world) = worlds.first() else { return };
     let ended = async { while agents.join_next().await.is_some() {} };
     if timeout(AGENTS_END_WITHIN, ended).await.is_err() {
         world.broken("an agent does not come to an end");
     }
+    // Shared by all tenants, like all that follows.
     world.asked.cancel();
     leases_end(world, handle).await;
     // People have read the log by then, and do what they mean to do.
@@ -76,10 +78,11 @@ async fn leases_end(world: &World, handle: &HostileHandle) {
 
 /// Whether a turn is active in any session that somebody has to hold.
 fn turns_on(handle: &HostileHandle) -> bool {
-    let mut sessions: BTreeMap<SessionId, Session> = BTreeMap::new();
+    let mut sessions: BTreeMap<(TenantId, SessionId), Session> = BTreeMap::new();
     for stored in handle.log() {
         if let Decoded::Commit(commit) = &stored.decoded {
-            let session = sessions.entry(stored.session.clone()).or_default();
+            let key = (stored.tenant.clone(), stored.session.clone());
+            let session = sessions.entry(key).or_default();
             commit.events.iter().for_each(|event| session.evolve(event));
         }
     }

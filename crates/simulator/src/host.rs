@@ -1,7 +1,7 @@
 //! A host: begins turns for guests in one session, and ends, replaces or loses them.
 
 use crate::random::Random;
-use crate::world::{BegunTurn, LEASE, World, keys};
+use crate::world::{BegunTurn, LEASE, World};
 use crate::{agent, policy};
 use askbus_domain::{ClarifyId, ContextId};
 use askbus_wire::client::Client;
@@ -19,7 +19,7 @@ const SESSION: &str = "shared";
 const CALL: Duration = Duration::from_secs(12);
 
 pub(crate) async fn live(world: Arc<World>, mut random: Random) {
-    let client = match Client::new(&world.target(&mut random), &keys().host) {
+    let client = match Client::new(&world.target(&mut random), &world.keys.host) {
         Ok(client) => client,
         Err(error) => return world.broken(format!("no client: {error}")),
     };

@@ -17,10 +17,13 @@ pub mod invariants;
 mod network;
 mod panel;
 mod person;
+mod planning;
 mod policy;
 mod process;
 mod random;
 mod run;
+mod stranger;
+mod tab;
 mod world;
 
 pub use run::{Report, run};

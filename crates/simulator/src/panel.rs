@@ -1,7 +1,7 @@
 //! What a person's screen knows: the objects a gateway sent over one socket after another.
 
 use crate::random::Random;
-use crate::world::{World, keys};
+use crate::world::World;
 use askbus_domain::ClarifyId;
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
@@ -96,12 +96,4 @@ pub(crate) async fn get(
 /// The question an object speaks of.
 pub(crate) fn question(object: &Value) -> Option<ClarifyId> {
     ClarifyId::parse(object.get("clarify_id")?.as_str()?).ok()
-}
-
-/// The credential of a person.
-pub(crate) fn token(name: &str) -> Option<&'static str> {
-    let mut people = keys().people.iter();
-    people
-        .find(|(person, _)| person == name)
-        .map(|(_, token)| token.as_str())
 }

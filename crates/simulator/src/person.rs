@@ -58,7 +58,7 @@ struct Person {
 
 /// One person until the run is over.
 pub(crate) async fn live(world: Arc<World>, name: &'static str, random: Random) {
-    let Some(token) = panel::token(name) else {
+    let Some(token) = world.keys.person(name) else {
         return world.broken(format!("{name} has no credential"));
     };
     let mut random = random;

@@ -1,7 +1,7 @@
 //! What an operator and a host of a run want of the policy, by chance.
 
 use crate::random::Random;
-use crate::world::{profile, tenant};
+use crate::world::{TENANTS, profile};
 use askbus_domain::{
     Dialect, Language, Millis, OnTimeout, PolicyLayer, PolicyTable, TenantId, TenantPolicy,
     WhenAbsent, Wish,
@@ -75,14 +75,20 @@ pub(crate) fn table(random: &mut Random) -> PolicyTable {
     if random.percent(20) {
         own.profiles = BTreeMap::from([(profile(), layer(random))]);
     }
-    table.tenants.insert(tenant(), own);
-    // Of others, who must not be taken for the one of this run.
-    if let Ok(other) = TenantId::new("other") {
+    let mut insert = |name, own| {
+        if let Ok(tenant) = TenantId::new(name) {
+            table.tenants.insert(tenant, own);
+        }
+    };
+    let [name, neighbour] = TENANTS;
+    insert(name, own);
+    // Of others, who must not be taken for the one.
+    for name in [neighbour, "other"] {
         let own = TenantPolicy {
             layer: layer(random),
             ..TenantPolicy::default()
         };
-        table.tenants.insert(other, own);
+        insert(name, own);
     }
     table
 }

@@ -8,9 +8,9 @@ use crate::world::{LEASE, World, keys};
 use askbus_gateway as gateway;
 use askbus_ledger::Bus;
 use askbus_session_binding as session_binding;
-use askbus_wire::client::Target;
 use askbus_wire::clock::Clock;
 use askbus_wire::memory::MemoryAddress;
+use askbus_wire::targets::Targets;
 use askbus_wire::tenants::Tenants;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -29,10 +29,14 @@ pub(crate) enum Service {
 }
 
 /// How a process's lives differ from another's.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Nature {
     pub service: Service,
     pub index: usize,
+    /// Whom it serves.
+    pub tenants: Tenants,
+    /// Where a gateway finds the replicas.
+    pub replicas: Targets,
     pub skew_ms: i64,
     pub deadly_percent: u32,
     pub deadly_permille: u32,
@@ -69,6 +73,7 @@ impl Running {
 
 /// What a process is started with.
 struct Start {
+    nature: Nature,
     bus: Bus,
     clock: Clock,
     listen: MemoryAddress,
@@ -77,20 +82,15 @@ struct Start {
 
 impl Start {
     /// None when it was stopped before it was ready; what is wrong when it does not start.
-    async fn run(
-        self,
-        service: Service,
-        world: &World,
-        stop: CancellationToken,
-    ) -> Result<Option<Running>, String> {
-        match service {
+    async fn run(self, world: &World, stop: CancellationToken) -> Result<Option<Running>, String> {
+        match self.nature.service {
             Service::SessionBinding => {
                 let options = session_binding::Options {
                     bus: self.bus,
                     clock: self.clock,
                     verifier: keys().verifier.clone(),
                     listen: session_binding::Listen::Memory(self.listen),
-                    tenants: Tenants::default(),
+                    tenants: self.nature.tenants,
                     instance: self.instance,
                     lease: LEASE,
                     heartbeat: session_binding::Options::heartbeat_for(LEASE),
@@ -108,8 +108,8 @@ impl Start {
                     clock: self.clock,
                     verifier: keys().verifier.clone(),
                     listen: gateway::Listen::Memory(self.listen),
-                    tenants: Tenants::default(),
-                    session_binding: Target::Memory(world.fronts.clone()).into(),
+                    tenants: self.nature.tenants,
+                    session_binding: self.nature.replicas,
                     sign_in: None,
                     single_machine: false,
                     mcp: None,
@@ -132,13 +132,13 @@ pub(crate) async fn live(world: Arc<World>, nature: Nature, mut random: Random) 
     let mut life = 0;
     while !world.over.is_cancelled() {
         life += 1;
-        live_once(&world, nature, life, &mut random).await;
+        live_once(&world, &nature, life, &mut random).await;
         let pause = random.millis(0, 5_000);
         let _ = tokio::time::timeout(pause, world.calm.cancelled()).await;
     }
 }
 
-async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut Random) {
+async fn live_once(world: &Arc<World>, nature: &Nature, life: u32, random: &mut Random) {
     let troubled = nature.troubled && !world.calm.is_cancelled();
     let line = Arc::new(Line {
         dead: CancellationToken::new(),
@@ -159,16 +159,17 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
         Service::Gateway => (world.gateways.get(nature.index), "g"),
     };
     let start = Start {
+        nature: nature.clone(),
         bus: faulty::through(&line, &world.bus),
         clock: Clock::virtual_at(world.clock.now(), nature.skew_ms, random.seed()),
         listen: back.clone(),
-        instance: format!("{kind}{}-{life}", nature.index),
+        instance: format!("{}-{kind}{}-{life}", world.tenant, nature.index),
     };
     let started = tokio::select! {
         biased;
         () = world.over.cancelled() => return,
         () = line.dead.cancelled() => return,
-        started = start.run(nature.service, world, stop.clone()) => started,
+        started = start.run(world, stop.clone()) => started,
     };
     let running = match started {
         Ok(Some(running)) => running,
@@ -212,7 +213,7 @@ async fn live_once(world: &Arc<World>, nature: Nature, life: u32, random: &mut R
 /// Makes trouble until this life ends; true if it ends by a crash.
 async fn trouble(
     world: &Arc<World>,
-    nature: Nature,
+    nature: &Nature,
     line: &Arc<Line>,
     reset: &watch::Sender<u64>,
     random: &mut Random,

@@ -1,16 +1,20 @@
 //! One run from its seed to its verdict.
 
 use crate::endings::settle_down;
-use crate::hindsight::{ask_for_everything, look_back, look_for_drafts};
+use crate::hindsight::{ask_for_everything, look_at_others, look_back, look_for_drafts};
 use crate::invariants::{History, check};
 use crate::process::{self, Nature, Service};
 use crate::random::Random;
 use crate::world::{EPOCH, World, keys};
-use crate::{agent, host, person, policy};
+use crate::{agent, host, person, policy, stranger, tab};
 use askbus_domain::{Event, Timestamp};
-use askbus_ledger::hostile::{self, Faults, HostileHandle};
-use askbus_wire::messages::Lease;
+use askbus_ledger::Stored;
+use askbus_ledger::hostile::{self, Arrived, Faults, HostileHandle};
+use askbus_wire::messages::{Kept, Lease};
+use askbus_wire::targets::Targets;
+use askbus_wire::tenants::Tenants;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -103,9 +107,17 @@ async fn listen(world: Arc<World>) {
         let Some(heartbeat) = heartbeat else { return };
         let now = world.clock.now();
         let named = heartbeat.leases.iter().filter_map(Lease::kept);
+        let own = |kept: &Kept| match kept {
+            Kept::Asker(tenant, _) | Kept::Turn(tenant, _) => *tenant == world.tenant,
+        };
         let mut records = world.records();
-        records.alive.extend(named.map(|kept| (now, kept)));
-        let people = heartbeat.people.iter().cloned();
+        records
+            .alive
+            .extend(named.filter(own).map(|kept| (now, kept)));
+        let people = heartbeat.people.iter();
+        let people = people
+            .filter(|person| person.tenant == world.tenant)
+            .cloned();
         records.present.extend(people.map(|person| (now, person)));
     }
 }
@@ -156,47 +168,119 @@ async fn simulate(seed: u64) -> Report {
     let replicas = usize::try_from(random.between(1, 3)).unwrap_or(1);
     let gateways = usize::try_from(random.between(1, 2)).unwrap_or(1);
     let world = World::new(bus, policy::table(&mut random), replicas, gateways);
-    world.records().heartbeats_arrive = faults.lost_heartbeat == 0;
-    world.records().quiet = quiet;
-    let mut background = JoinSet::new();
-    background.spawn(listen(Arc::clone(&world)));
-    for nature in natures(replicas, gateways, quiet, &mut random) {
-        background.spawn(process::live(Arc::clone(&world), nature, random.fork()));
+    let neighbour = random.percent(35).then(|| world.neighbour());
+    let worlds: Vec<Arc<World>> = [world].into_iter().chain(neighbour).collect();
+    for world in &worlds {
+        let mut records = world.records();
+        records.heartbeats_arrive = faults.lost_heartbeat == 0;
+        records.quiet = quiet;
     }
-    for name in ["ann", "bob"] {
-        if name == "ann" || random.percent(40) {
-            background.spawn(person::live(Arc::clone(&world), name, random.fork()));
-        }
+    let mut background = JoinSet::new();
+    for (world, nature) in services(&worlds, gateways, quiet, &mut random) {
+        background.spawn(process::live(world, nature, random.fork()));
     }
     let mut agents = JoinSet::new();
-    for n in 0..random.between(1, 3) {
-        let (world, random) = (Arc::clone(&world), random.fork());
-        let name = format!("a{n}");
-        agents.spawn(agent::live(world, name.clone(), name, None, random));
+    for world in &worlds {
+        background.spawn(listen(Arc::clone(world)));
+        people(world, &mut background, &mut random);
+        others(world, &mut agents, &mut random);
     }
-    if random.percent(50) {
-        agents.spawn(host::live(Arc::clone(&world), random.fork()));
+    if let [world, neighbour] = worlds.as_slice() {
+        for (stranger, there) in [(world, neighbour), (neighbour, world)] {
+            let stranger = Arc::clone(stranger);
+            agents.spawn(stranger::live(stranger, there.replicas(), random.fork()));
+        }
     }
     tokio::time::sleep(random.millis(TROUBLE.0, TROUBLE.1)).await;
-    world.records().calm_since = Some(world.clock.now());
-    world.calm.cancel();
-    settle_down(&world, &handle, agents).await;
+    for world in &worlds {
+        world.records().calm_since = Some(world.clock.now());
+        world.calm.cancel();
+    }
+    settle_down(&worlds, &handle, agents).await;
     // What is over for a while is read from the log.
     if random.percent(10) {
         let hours = random.percent(10);
         tokio::time::sleep(if hours { HOURS } else { MINUTES }).await;
     }
-    ask_for_everything(&world, &handle, &mut random).await;
-    look_back(&world, &handle, &mut random).await;
-    look_for_drafts(&world).await;
-    world.over.cancel();
+    for world in &worlds {
+        ask_for_everything(world, &handle, &mut random).await;
+        look_back(world, &handle, &mut random).await;
+        look_for_drafts(world).await;
+        look_at_others(world, &handle, &mut random).await;
+    }
+    worlds.iter().for_each(|world| world.over.cancel());
     while background.join_next().await.is_some() {}
-    let report = judge(seed, &world, &handle);
+    let report = judge(seed, &worlds, &handle);
     drop(handle);
     report
 }
 
-fn natures(replicas: usize, gateways: usize, quiet: bool, random: &mut Random) -> Vec<Nature> {
+/// Everybody who answers in a tenant.
+fn people(world: &Arc<World>, background: &mut JoinSet<()>, random: &mut Random) {
+    for name in ["ann", "bob"] {
+        if name == "ann" || random.percent(40) {
+            background.spawn(person::live(Arc::clone(world), name, random.fork()));
+        }
+        let tabs = random.choose(&[(6, 0), (2, 1), (1, 2)], 0);
+        for nth in 0..tabs {
+            background.spawn(tab::live(Arc::clone(world), name, nth, random.fork()));
+        }
+    }
+}
+
+/// Everybody who asks in a tenant.
+fn others(world: &Arc<World>, agents: &mut JoinSet<()>, random: &mut Random) {
+    for n in 0..random.between(1, 3) {
+        let (world, random) = (Arc::clone(world), random.fork());
+        let name = format!("a{n}");
+        agents.spawn(agent::live(world, name.clone(), name, None, random));
+    }
+    if random.percent(50) {
+        agents.spawn(host::live(Arc::clone(world), random.fork()));
+    }
+}
+
+/// The processes of a run, each with the tenant whose it is; gateways are everybody's.
+fn services(
+    worlds: &[Arc<World>],
+    gateways: usize,
+    quiet: bool,
+    random: &mut Random,
+) -> Vec<(Arc<World>, Nature)> {
+    let Some((world, neighbours)) = worlds.split_first() else {
+        return Vec::new();
+    };
+    let mut replicas = Targets::from(world.replicas());
+    for neighbour in neighbours {
+        replicas = replicas.but(neighbour.tenant.clone(), neighbour.replicas());
+    }
+    let foreign = neighbours.iter().map(|n| n.tenant.clone()).collect();
+    let own = natures(world.fronts.len(), gateways, quiet, &replicas, random);
+    let own = own.into_iter().map(|nature| match nature.service {
+        Service::Gateway => nature,
+        Service::SessionBinding => Nature {
+            tenants: Tenants::AllBut(BTreeSet::clone(&foreign)),
+            ..nature
+        },
+    });
+    let mut all: Vec<_> = own.map(|nature| (Arc::clone(world), nature)).collect();
+    for neighbour in neighbours {
+        let own = natures(neighbour.fronts.len(), 0, quiet, &replicas, random);
+        all.extend(own.into_iter().map(|nature| {
+            let tenants = Tenants::Only(BTreeSet::from([neighbour.tenant.clone()]));
+            (Arc::clone(neighbour), Nature { tenants, ..nature })
+        }));
+    }
+    all
+}
+
+fn natures(
+    replicas: usize,
+    gateways: usize,
+    quiet: bool,
+    targets: &Targets,
+    random: &mut Random,
+) -> Vec<Nature> {
     let skewed = random.between(0, 3);
     let bindings = (0..replicas).map(|index| (Service::SessionBinding, index));
     let all = bindings.chain((0..gateways).map(|index| (Service::Gateway, index)));
@@ -209,6 +293,8 @@ fn natures(replicas: usize, gateways: usize, quiet: bool, random: &mut Random) -
         Nature {
             service,
             index,
+            tenants: Tenants::default(),
+            replicas: targets.clone(),
             skew_ms: if index as u64 == skewed { skew } else { 0 },
             deadly_percent: u32::try_from(random.between(0, 4)).unwrap_or(0),
             deadly_permille: u32::try_from(random.between(0, 3)).unwrap_or(0),
@@ -221,40 +307,50 @@ fn natures(replicas: usize, gateways: usize, quiet: bool, random: &mut Random) -
     all.map(nature).collect()
 }
 
-fn judge(seed: u64, world: &World, handle: &HostileHandle) -> Report {
+fn judge(seed: u64, worlds: &[Arc<World>], handle: &HostileHandle) -> Report {
     let (log, arrivals) = (handle.log(), handle.arrivals());
-    let records = world.records();
-    let history = History {
-        log: &log,
-        arrivals: &arrivals,
-        records: &records,
-    };
-    let requested = |(_, _, e): &(_, _, &Event)| matches!(e, Event::Requested { .. });
-    Report {
-        seed,
-        broken: check(&history),
+    let mut report = Report {
         commits: log.len(),
-        asked: history.events().filter(requested).count(),
         sent: arrivals.len(),
-        story: tell(&history),
-    }
-}
-
-/// The log and the inbox in the order of their moments.
-fn tell(history: &History<'_>) -> Vec<String> {
-    let mut story: Vec<(Timestamp, String)> = Vec::new();
-    for (at, session, event) in history.events() {
-        let told = serde_json::to_string(event).unwrap_or_default();
-        story.push((at, format!("log   {session}: {told}")));
-    }
-    for arrived in history.arrivals {
-        let told = serde_json::to_string(&arrived.message.body).unwrap_or_default();
-        story.push((
-            arrived.stored_at,
-            format!("inbox {}: {told}", arrived.clarify_id),
-        ));
+        ..Report::nothing(seed)
+    };
+    let mut story = Vec::new();
+    for world in worlds {
+        let records = world.records();
+        let of_tenant = |stored: &&Arc<Stored>| stored.tenant == world.tenant;
+        let log: Vec<Arc<Stored>> = log.iter().filter(of_tenant).cloned().collect();
+        let of_tenant = |arrived: &&Arrived| arrived.tenant == world.tenant;
+        let arrivals: Vec<Arrived> = arrivals.iter().filter(of_tenant).cloned().collect();
+        let history = History {
+            tenant: &world.tenant,
+            log: &log,
+            arrivals: &arrivals,
+            records: &records,
+        };
+        let requested = |(_, _, e): &(_, _, &Event)| matches!(e, Event::Requested { .. });
+        report.asked += history.events().filter(requested).count();
+        let of_tenant = |broken: String| format!("tenant {}: {broken}", world.tenant);
+        report
+            .broken
+            .extend(check(&history).into_iter().map(of_tenant));
+        tell(&history, &mut story);
     }
     story.sort_by_key(|(at, _)| *at);
     let line = |(at, told): (Timestamp, String)| format!("{at} {told}");
-    story.into_iter().map(line).collect()
+    report.story = story.into_iter().map(line).collect();
+    report
+}
+
+/// The log and the inbox of a tenant, each with its moment.
+fn tell(history: &History<'_>, story: &mut Vec<(Timestamp, String)>) {
+    let tenant = history.tenant;
+    for (at, session, event) in history.events() {
+        let told = serde_json::to_string(event).unwrap_or_default();
+        story.push((at, format!("{tenant} log   {session}: {told}")));
+    }
+    for arrived in history.arrivals {
+        let told = serde_json::to_string(&arrived.message.body).unwrap_or_default();
+        let id = arrived.clarify_id;
+        story.push((arrived.stored_at, format!("{tenant} inbox {id}: {told}")));
+    }
 }

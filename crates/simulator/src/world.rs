@@ -1,5 +1,6 @@
 //! What everybody in a run shares.
 
+use crate::planning::Planned;
 use crate::random::Random;
 use askbus_credential::{Grant, Issuer, Role, Verifier};
 use askbus_domain::{
@@ -25,7 +26,8 @@ use tokio_util::task::TaskTracker;
 pub(crate) const EPOCH: Timestamp = Timestamp::from_unix_millis(1_800_000_000_000);
 /// How long an asker or the holder of a turn may be missing.
 pub(crate) const LEASE: Millis = Millis(3_000);
-const TENANT: &str = "t";
+/// The tenant of every run, and the one that some have beside it, with services of its own.
+pub(crate) const TENANTS: [&str; 2] = ["t", "u"];
 const PROFILE: &str = "default";
 /// Everybody who may answer, each with their one group.
 const PEOPLE: [(&str, &str); 2] = [("ann", "team"), ("bob", "ops")];
@@ -33,11 +35,48 @@ const PEOPLE: [(&str, &str); 2] = [("ann", "team"), ("bob", "ops")];
 /// Keys and credentials, made once a process: they take longer than a run.
 pub(crate) struct Keys {
     pub verifier: Verifier,
+    tenants: Vec<Credentials>,
+    _dir: TempDir,
+}
+
+/// The credentials of everybody in one tenant; in each, everybody has the same names.
+pub(crate) struct Credentials {
     pub agent: String,
     pub host: String,
     /// Names and their credentials.
-    pub people: Vec<(String, String)>,
-    _dir: TempDir,
+    people: Vec<(&'static str, String)>,
+}
+
+impl Credentials {
+    #[allow(clippy::expect_used)]
+    fn issue(issuer: &Issuer, tenant: &str) -> Self {
+        let token = |role, who: &str, groups: Vec<String>| {
+            let grant = Grant {
+                subject: PersonId::new(who).expect("a name"),
+                role,
+                tenant: TenantId::new(tenant).expect("a name"),
+                profiles: vec![profile()],
+                groups,
+                life: Duration::from_hours(24),
+            };
+            issuer.sign(&grant).expect("a credential can be made").0
+        };
+        let person = |(name, group): (&'static str, &str)| {
+            (name, token(Role::Person, name, vec![group.to_owned()]))
+        };
+        Self {
+            agent: token(Role::Agent, "robot", Vec::new()),
+            host: token(Role::Host, "ci", Vec::new()),
+            people: PEOPLE.map(person).to_vec(),
+        }
+    }
+
+    /// The credential of a person.
+    pub(crate) fn person(&self, name: &str) -> Option<&str> {
+        let mut people = self.people.iter();
+        let own = people.find(|(person, _)| *person == name);
+        own.map(|(_, token)| token.as_str())
+    }
 }
 
 /// The keys of this process.
@@ -47,36 +86,12 @@ pub(crate) fn keys() -> &'static Keys {
     KEYS.get_or_init(|| {
         let dir = TempDir::new().expect("a temporary folder can be made");
         let issuer = Issuer::open_or_create(dir.path()).expect("keys can be made");
-        let token = |role, who: &str, groups: Vec<String>| {
-            let grant = Grant {
-                subject: PersonId::new(who).expect("a name"),
-                role,
-                tenant: tenant(),
-                profiles: vec![profile()],
-                groups,
-                life: Duration::from_hours(24),
-            };
-            issuer.sign(&grant).expect("a credential can be made").0
-        };
         Keys {
             verifier: Verifier::open(dir.path()).expect("the key can be read"),
-            agent: token(Role::Agent, "robot", Vec::new()),
-            host: token(Role::Host, "ci", Vec::new()),
-            people: PEOPLE
-                .map(|(name, group)| {
-                    let groups = vec![group.to_owned()];
-                    (name.to_owned(), token(Role::Person, name, groups))
-                })
-                .to_vec(),
+            tenants: TENANTS.map(|t| Credentials::issue(&issuer, t)).into(),
             _dir: dir,
         }
     })
-}
-
-/// The one tenant of a run.
-#[allow(clippy::expect_used)]
-pub(crate) fn tenant() -> TenantId {
-    TenantId::new(TENANT).expect("a name")
 }
 
 /// The one profile of a run.
@@ -182,9 +197,22 @@ pub struct Shown {
     pub object: Value,
 }
 
-/// What people and agents saw.
+/// What somebody typed and did not send.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Typing {
+    /// Who.
+    pub person: &'static str,
+    /// In which of their tabs.
+    pub tab: String,
+    /// To which question.
+    pub clarify_id: ClarifyId,
+}
+
+/// What the people and agents of a tenant saw.
 #[derive(Debug, Default)]
 pub struct Records {
+    /// What stands in the tabs of people, unsent, with the session of the question.
+    pub typed: BTreeMap<Typing, (SessionId, String)>,
     /// What people were told about their answers.
     pub told: Vec<Told>,
     /// What came to their screens, in its order.
@@ -195,6 +223,10 @@ pub struct Records {
     pub histories: Vec<Value>,
     /// Results as agents got them.
     pub results: Vec<(ClarifyId, Outcome)>,
+    /// Plans that agents were told are shown.
+    pub planned: Vec<Planned>,
+    /// The last plans of all sessions, as people can look them up in the end.
+    pub plan_lists: Vec<Value>,
     /// Questions whose agents gave up without hearing how they ended, and when.
     pub unheard: Vec<(String, Timestamp)>,
     /// When each name was last heard to be there, again and again: leases of heartbeats.
@@ -225,13 +257,17 @@ pub struct Records {
     pub broken: Vec<String>,
 }
 
+/// One tenant of a run. What it shares with the other is what all tenants share: the bus, the gateways
+/// and the time.
 pub(crate) struct World {
+    pub tenant: TenantId,
+    pub keys: &'static Credentials,
     /// The bus as people have it: it misbehaves, but nobody is cut off from it.
     pub bus: Bus,
     pub clock: Clock,
     /// What the operator set, the same for every replica.
     pub policy: PolicyTable,
-    /// Where the replicas can be reached.
+    /// Where the tenant's replicas can be reached.
     pub fronts: Vec<MemoryAddress>,
     /// Where the gateways can be reached.
     pub gateways: Vec<MemoryAddress>,
@@ -244,21 +280,26 @@ pub(crate) struct World {
     /// Cancelled when the run ends.
     pub over: CancellationToken,
     records: Mutex<Records>,
-    connections: AtomicU64,
+    connections: Arc<AtomicU64>,
 }
 
 impl World {
+    /// The tenant of every run.
+    #[allow(clippy::expect_used)]
     pub(crate) fn new(
         bus: Bus,
         policy: PolicyTable,
         replicas: usize,
         gateways: usize,
     ) -> Arc<Self> {
+        let [name, _] = TENANTS;
         let records = Records {
             policy: policy.clone(),
             ..Records::default()
         };
         Arc::new(Self {
+            tenant: TenantId::new(name).expect("a name"),
+            keys: keys().tenants.first().expect("it has credentials"),
             bus,
             policy,
             clock: Clock::virtual_at(EPOCH, 0, 0),
@@ -269,7 +310,32 @@ impl World {
             acting: TaskTracker::new(),
             over: CancellationToken::new(),
             records: Mutex::new(records),
-            connections: AtomicU64::new(0),
+            connections: Arc::default(),
+        })
+    }
+
+    /// The other tenant, with one replica of its own.
+    #[allow(clippy::expect_used)]
+    pub(crate) fn neighbour(&self) -> Arc<Self> {
+        let [_, name] = TENANTS;
+        let records = Records {
+            policy: self.policy.clone(),
+            ..Records::default()
+        };
+        Arc::new(Self {
+            tenant: TenantId::new(name).expect("a name"),
+            keys: keys().tenants.last().expect("it has credentials"),
+            bus: self.bus.clone(),
+            policy: self.policy.clone(),
+            clock: self.clock.clone(),
+            fronts: vec![MemoryAddress::new()],
+            gateways: self.gateways.clone(),
+            calm: self.calm.clone(),
+            asked: self.asked.clone(),
+            acting: self.acting.clone(),
+            over: self.over.clone(),
+            records: Mutex::new(records),
+            connections: Arc::clone(&self.connections),
         })
     }
 
@@ -284,6 +350,11 @@ impl World {
     /// A number for a new connection.
     pub(crate) fn connection(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The tenant's replicas.
+    pub(crate) fn replicas(&self) -> Target {
+        Target::Memory(self.fronts.clone())
     }
 
     /// The replicas in an order of one's own.

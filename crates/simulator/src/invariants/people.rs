@@ -1,6 +1,7 @@
 //! What people are shown and told.
 
-use super::{History, is_kept};
+use super::History;
+use super::answers::{is_kept, is_refused};
 use crate::world::{Shown, Told};
 use askbus_domain::{
     Clarification, ClarifyId, Event, Outcome, PersonId, Response, Timestamp, Verdict,
@@ -105,7 +106,7 @@ fn is_wrong_verdict(
     };
     match verdict {
         "" => None,
-        "refused" => (!super::is_refused(history, response)).then_some("it was not refused"),
+        "refused" => (!is_refused(history, response)).then_some("it was not refused"),
         _ if verdict != named => Some("the log says something else"),
         _ => (!true_word).then_some("the log tells another outcome"),
     }
@@ -165,6 +166,7 @@ fn changes(history: &History<'_>) -> Vec<Change> {
                 | Event::Ended { .. }
                 | Event::PassedOn { .. }
                 | Event::Worked { .. }
+                | Event::Plan { .. }
                 | Event::Refused { .. } => continue,
             };
             if let Some(id) = event.clarify_id() {

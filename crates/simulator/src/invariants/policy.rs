@@ -2,7 +2,7 @@
 //! ended as that has it; worked out anew from what everybody wanted.
 
 use super::{History, may_answer};
-use crate::world::{Asking, Records, profile, tenant};
+use crate::world::{Asking, profile};
 use askbus_domain::{
     Clarification, ClarifyId, Dialect, Event, HARD_CAP, MIN_TIMEOUT, Millis, OnTimeout, Outcome,
     PolicyLayer, Reason, SessionId, Turn, WhenAbsent, Wish,
@@ -20,9 +20,9 @@ const PENDING: u32 = 32;
 struct Layers<'a>([Option<&'a PolicyLayer>; 5]);
 
 impl<'a> Layers<'a> {
-    fn of(records: &'a Records, turn: &'a Turn) -> Self {
-        let table = &records.policy;
-        let own = table.tenants.get(&tenant());
+    fn of(history: &'a History<'_>, turn: &'a Turn) -> Self {
+        let table = &history.records.policy;
+        let own = table.tenants.get(history.tenant);
         Self([
             Some(&table.all),
             own.map(|own| &own.layer),
@@ -76,7 +76,7 @@ pub fn check_policy(history: &History<'_>) -> Vec<String> {
                 } if event.clarify_id() == Some(*clarify_id) => Some(&**outcome),
                 _ => None,
             });
-            if let Some(why) = fold.wrong(history.records, event, at_once) {
+            if let Some(why) = fold.wrong(history, event, at_once) {
                 broken.push(format!("session {}: {why}: {event:?}", stored.session));
             }
             fold.take(event);
@@ -126,13 +126,13 @@ impl Fold {
 
     fn wrong(
         &self,
-        records: &Records,
+        history: &History<'_>,
         event: &Event,
         at_once: Option<&Outcome>,
     ) -> Option<&'static str> {
         match event {
             Event::Begun { turn } => {
-                let wanted = records.turns.get(turn.begin_id.as_str());
+                let wanted = history.records.turns.get(turn.begin_id.as_str());
                 let own = PolicyLayer {
                     language: None,
                     ..turn.policy.clone()
@@ -140,7 +140,7 @@ impl Fold {
                 let right = *wanted.unwrap_or(&PolicyLayer::default()) == own;
                 (!right).then_some("another policy than its host wanted")
             }
-            Event::Requested { .. } => self.wrongly_asked(records, event, at_once),
+            Event::Requested { .. } => self.wrongly_asked(history, event, at_once),
             Event::Resolved {
                 clarify_id,
                 outcome,
@@ -154,7 +154,7 @@ impl Fold {
 
     fn wrongly_asked(
         &self,
-        records: &Records,
+        history: &History<'_>,
         event: &Event,
         at_once: Option<&Outcome>,
     ) -> Option<&'static str> {
@@ -171,10 +171,11 @@ impl Fold {
         else {
             return Some("asked without a turn");
         };
-        let Some(asking) = records.askings.get(&question.questions.first().question) else {
+        let first = &question.questions.first().question;
+        let Some(asking) = history.records.askings.get(first) else {
             return Some("nobody wanted this");
         };
-        let layers = Layers::of(records, turn);
+        let layers = Layers::of(history, turn);
         if let Some(why) = wrong_terms(&question, asking, &layers, turn) {
             return Some(why);
         }
