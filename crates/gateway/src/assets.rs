@@ -1,25 +1,45 @@
 //! The panel's files, inside the binary.
 
-use crate::reply::Refusal;
+use crate::reply::{Refusal, ok};
 use askbus_wire::error::ErrorCode;
+use axum::Router;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use rust_embed::{EmbeddedFile, RustEmbed};
+use tower_http::compression::CompressionLayer;
 
 #[derive(RustEmbed)]
 #[folder = "panel"]
 #[allow_missing = true]
 struct Panel;
 
+/// The panel's own routes. Only they are compressed: what they send is the same for everybody.
+pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new()
+        .route("/", get(index))
+        .route("/assets/languages.json", get(languages))
+        .route("/assets/{*path}", get(asset))
+        .layer(CompressionLayer::new())
+}
+
 /// `GET /`.
-pub(crate) async fn index(headers: HeaderMap) -> Response {
+async fn index(headers: HeaderMap) -> Response {
     serve("index.html", Panel::get("index.html"), &headers)
 }
 
+/// `GET /assets/languages.json`: the tags of the languages there are, one for each file.
+async fn languages() -> Response {
+    let tag = |path: &str| Some(path.strip_prefix("i18n/")?.strip_suffix(".js")?.to_owned());
+    let mut tags: Vec<String> = Panel::iter().filter_map(|path| tag(&path)).collect();
+    tags.sort();
+    ok(&serde_json::json!(tags))
+}
+
 /// `GET /assets/…`.
-pub(crate) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Response {
+async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Response {
     serve(&path, Panel::get(&path), &headers)
 }
 
@@ -30,7 +50,8 @@ fn serve(path: &str, file: Option<EmbeddedFile>, headers: &HeaderMap) -> Respons
     };
     let hash = file.metadata.sha256_hash();
     let half = u128::from_be_bytes(std::array::from_fn(|i| hash.get(i).copied().unwrap_or(0)));
-    let tag = format!("\"{half:032x}\"");
+    // Weak: the same file goes out compressed and not.
+    let tag = format!("W/\"{half:032x}\"");
     let known = headers
         .get(header::IF_NONE_MATCH)
         .is_some_and(|v| v.as_bytes() == tag.as_bytes());

@@ -106,7 +106,8 @@ fn gate(gateway: &Gateway, peer: SocketAddr, request: &Request<Body>) -> Result<
 }
 
 const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-    connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+    connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types askbus";
 
 fn harden(headers: &mut HeaderMap, api: bool) {
     let mut put = |name: HeaderName, value: &'static str| {

@@ -8,7 +8,7 @@ use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, PassOn, Sent};
 use crate::trace::Trace;
-use crate::{assets, history, lookup, metrics, plans, sign_in, socket, studio, turns, view};
+use crate::{assets, events, history, lookup, metrics, plans, sign_in, socket, studio, turns, view};
 use askbus_domain::{Actor, GoesOn, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
@@ -31,8 +31,7 @@ const MAX_LIMIT: usize = 1_000;
 /// All routes. What is outermost, the fence, is not here: see `front`.
 pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     Router::new()
-        .route("/", get(assets::index))
-        .route("/assets/{*path}", get(assets::asset))
+        .merge(assets::router())
         .route("/sign-in", get(sign_in::by_link))
         .route("/api/sign-in", post(sign_in::by_credential))
         .route("/api/sign-out", post(sign_in::out))
@@ -43,6 +42,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/clarifications/{id}/answer", post(answer))
         .route("/api/clarifications/{id}/hold", post(hold))
         .route("/api/clarifications/{id}/pass-on", post(pass_on))
+        .route("/api/events", get(events::show))
         .route("/api/history", get(history::show))
         .route("/api/clarify/waiting", get(waiting))
         .route("/api/clarify/health", get(health))
@@ -123,10 +123,17 @@ async fn list(
     ))
 }
 
+#[derive(Debug, Deserialize)]
+struct OneQuery {
+    /// `1`: with the HTML of its texts.
+    html: Option<String>,
+}
+
 async fn one(
     State(gateway): State<Arc<Gateway>>,
     person: Person,
     Id(id): Id,
+    Params(query): Params<OneQuery>,
 ) -> Result<Response, Refusal> {
     let viewer = person.viewer();
     let card = lookup::find(&gateway, &viewer, &id).await?;
@@ -134,7 +141,10 @@ async fn one(
     let asker = gateway
         .presence
         .asker(&viewer.tenant, &card.clarification, now);
-    let object = view::clarification(&card, now, asker, Some(&person));
+    let mut object = view::clarification(&card, now, asker, Some(&person));
+    if query.html.as_deref() == Some("1") {
+        object = view::rendered(object, &card);
+    }
     Ok(ok(&json!({"ok": true, "clarification": object})))
 }
 

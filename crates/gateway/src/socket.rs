@@ -6,6 +6,8 @@ mod rooms;
 mod studio;
 mod telling;
 
+pub(crate) use studio::{hello, ready};
+
 use crate::caller::{Person, recheck};
 use crate::drafts;
 use crate::gateway::Gateway;
@@ -54,6 +56,8 @@ pub(crate) struct SocketQuery {
     dialect: Option<String>,
     after: Option<u64>,
     session: Option<String>,
+    /// `panel` for the panel, which shows Markdown and has to know when nobody speaks any more.
+    surface: Option<String>,
 }
 
 /// Which objects a socket speaks.
@@ -121,6 +125,7 @@ struct Socket {
     person: Person,
     trace: Trace,
     speech: Speech,
+    panel: bool,
     session: Option<String>,
     seat: Seat,
     sink: SplitSink<WebSocket, Message>,
@@ -147,6 +152,7 @@ impl Socket {
             person,
             trace,
             speech,
+            panel: query.surface.as_deref() == Some("panel"),
             session: query.session.clone().filter(|s| !s.is_empty()),
             sink,
             unsaved: BTreeMap::new(),
@@ -250,6 +256,10 @@ impl Socket {
                 close_code::POLICY,
                 "the credential no longer holds; sign in",
             ));
+        }
+        if self.panel {
+            // A page does not see pings.
+            self.send(&studio::alive(&self.gateway)).await?;
         }
         self.send_message(Message::Ping(bytes::Bytes::new())).await
     }

@@ -2,6 +2,7 @@
 
 use crate::askers::Asker;
 use crate::caller::Person;
+use crate::markdown;
 use crate::projection::Card;
 use crate::reply::outcome_fields;
 use askbus_domain::{LateAnswer, LateNote, Outcome, Timestamp};
@@ -128,6 +129,15 @@ pub(crate) fn requested(card: &Card, now: Timestamp, asker: Asker, person: &Pers
     }));
     object.extend(terms(card, Some(person)));
     object.into()
+}
+
+/// A card's object with the HTML of its texts, where they need any.
+pub(crate) fn rendered(mut object: Value, card: &Card) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        let html = markdown::of_questions(card.clarification.questions.iter());
+        fields.insert("html".to_owned(), html);
+    }
+    object
 }
 
 /// `clarify.resolved` as everybody hears it.
