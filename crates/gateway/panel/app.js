@@ -53,6 +53,11 @@ inbox.delivery = new Delivery(outbox, inbox.store, connection);
 inbox.recent = new RecentView(byId('recent-list'), byId('recent-empty'), pastActions.me,
   (id) => inbox.cards.has(id), pastActions.passOn);
 
+inbox.retired = () => {
+  const place = readPlace(location.hash);
+  if (place.view === 'session' || place.view === 'question') void showPast(place);
+};
+
 let tenant = '';
 
 /** @param {'online'|'offline'} state */
@@ -83,6 +88,7 @@ function showPlace(moved) {
   byId('past').hidden = !alone;
   if (place.view === 'session') label(byId('alone-text'), 'group.session', { session: place.id });
   else if (place.view === 'question') label(byId('alone-text'), 'alone.question');
+  if (alone && moved) byId('past').replaceChildren();
   if (view === 'inbox') inbox.goTo(place);
   if (place.view === 'plans') {
     planList.show(plans.all());
@@ -97,7 +103,6 @@ function showPlace(moved) {
 /** What is over, below what waits: of a session its last questions, of a question itself. @param {import('./routes.js').Place} place */
 async function showPast(place) {
   const root = byId('past');
-  root.replaceChildren();
   /** @type {import('./past.js').Past[]} */
   let items = [];
   if (place.view === 'session') {
@@ -114,7 +119,11 @@ async function showPast(place) {
       return;
     }
   }
-  if (JSON.stringify(readPlace(location.hash)) !== JSON.stringify(place) || items.length === 0) return;
+  if (JSON.stringify(readPlace(location.hash)) !== JSON.stringify(place)) return;
+  if (items.length === 0) {
+    root.replaceChildren();
+    return;
+  }
   const title = el('h2', { class: 'past-title' });
   label(title, 'alone.past');
   root.replaceChildren(title, el('ul', { class: 'past-list' }, ...items.map((item) => pastRow(item, pastActions, place.view === 'question'))));

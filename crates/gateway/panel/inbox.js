@@ -1,19 +1,18 @@
 /** What waits: takes what the service says into the store, and what the store says to the page. */
 import { CardView } from './card.js';
-import { judgeRefusal } from './delivery.js';
 import { byId, steady, uuid } from './dom.js';
 import { hasText, readContent, says } from './drafts.js';
 import { FilterBar, fits } from './filters.js';
 import { label, t } from './i18n.js';
 import { passOnMessage } from './late.js';
-import { learnLimits } from './limits.js';
 import { ListView } from './list.js';
-import { readOutcome, settledSentence } from './outcome.js';
-import { announce, excerpt, neighbour, notice } from './page.js';
-import { PlanList, readPlan } from './plans.js';
+import { settledSentence } from './outcome.js';
+import { announce, excerpt, neighbour } from './page.js';
+import { PlanList } from './plans.js';
+import { receive } from './receiving.js';
 import { settledNews } from './recent.js';
 import { sessionPlace } from './routes.js';
-import { readRequest, Store } from './store.js';
+import { Store } from './store.js';
 import { showCount } from './telling.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
@@ -48,6 +47,8 @@ export class Inbox {
   recent = null;
   /** @type {import('./delivery.js').Delivery|null} */
   delivery = null;
+  /** Called when something left the list because it is over. */
+  retired = () => {};
   #parts;
   #list;
   #filters;
@@ -143,100 +144,23 @@ export class Inbox {
     };
   }
 
-  /** @param {any} message */
+  /** @param {any} message What the service says. */
   receive(message) {
-    const { clock, outbox, plans } = this.#parts;
-    clock.learn(message.server_now);
-    const id = typeof message.clarify_id === 'string' ? message.clarify_id : '';
-    switch (message.event) {
-      case 'hello':
-        learnLimits(message.limits);
-        break;
-      case 'ready':
-        // All that is open has been said.
-        if (Array.isArray(message.disconnected)) this.#askersGone(new Set(message.disconnected));
-        void this.#reconcile(new Set(Array.isArray(message.pending) ? message.pending : []));
-        break;
-      case 'clarify.requested': {
-        const request = readRequest(message);
-        if (request) this.store.requested(request, outbox.get(id));
-        break;
-      }
-      case 'clarify.held':
-        this.#holds.delete(id);
-        this.store.held(id, message.actor ?? null);
-        break;
-      case 'clarify.asker':
-        this.store.asker(id, message.disconnected === true);
-        break;
-      case 'clarify.resolved':
-        if (message.resolved === false) this.#onRefused(id, message);
-        else this.#onResolved(id, message);
-        break;
-      case 'clarify.sent':
-        this.store.sent(id, String(message.answer_id ?? ''));
-        this.store.notPassing();
-        break;
-      case 'clarify.late':
-        this.recent?.refreshSoon();
-        break;
-      case 'clarify.passed_on':
-        this.store.passedOn(id, message.goes_on ?? null, null);
-        this.recent?.refreshSoon();
-        break;
-      case 'clarify.draft':
-        this.#onDraft(id, message);
-        break;
-      case 'plan.updated': {
-        const plan = readPlan(message);
-        if (plan && plans.take(plan)) this.#dirty = true;
-        break;
-      }
-      case 'error':
-        this.store.notPassing();
-        notice(String(message.error ?? ''));
-        break;
-      default:
-        // A newer server may say more than this panel knows.
-        break;
-    }
-  }
-
-  /** @param {string} id @param {any} message */
-  #onResolved(id, message) {
-    const outcome = readOutcome({ resolved_at: this.#parts.clock.now(), ...message });
-    if (!this.store.resolved(id, outcome)) {
-      this.#parts.outbox.drop(id);
-      if (this.#announcing) this.recent?.refreshSoon();
-    }
-  }
-
-  /** @param {string} id @param {any} message */
-  #onRefused(id, message) {
-    const submission = this.#parts.outbox.get(id);
-    const why = String(message.error ?? message.reason ?? '');
-    if (submission === null && this.store.get(id)?.passing) {
-      this.store.passedOn(id, null, why);
-      return;
-    }
-    if (typeof message.answer_id !== 'string' && submission === null) {
-      // About a hold. If the question still waits, the next action asks for it again.
-      this.#holds.delete(id);
-      return;
-    }
-    // About another answer of this person, from another tab.
-    if (typeof message.answer_id === 'string' && submission !== null && message.answer_id !== submission.answer_id) return;
-    const verdict = judgeRefusal(message);
-    if (verdict === 'later') {
-      this.delivery?.later(id);
-      return;
-    }
-    this.delivery?.done(id);
-    if (verdict === 'late') {
-      this.store.late(id, submission, message.outcome ? readOutcome(message.outcome) : null, message.goes_on ?? null);
-      this.recent?.refreshSoon();
-    } else if (this.store.get(id)) this.store.reopen(id, why);
-    else notice(why);
+    receive(message, {
+      ...this.#parts,
+      store: this.store,
+      holds: this.#holds,
+      recent: this.recent,
+      delivery: this.delivery,
+      draft: (id) => this.#onDraft(id, message),
+      planned: () => {
+        this.#dirty = true;
+      },
+      ready: (pending, gone) => {
+        if (gone !== null) this.#askersGone(gone);
+        void this.#reconcile(pending);
+      },
+    });
   }
 
   /** @param {string} id @param {any} message */
@@ -252,7 +176,7 @@ export class Inbox {
     else this.#offered.set(id, content);
   }
 
-  /** @param {Set<unknown>} gone */
+  /** @param {Set<string>} gone */
   #askersGone(gone) {
     for (const { request } of this.store.all()) this.store.asker(request.clarify_id, gone.has(request.clarify_id));
   }
@@ -348,6 +272,7 @@ export class Inbox {
       const { session_id, clarify_id, questions } = entry.request;
       this.recent?.add({ ...entry.outcome, session_id, clarify_id, questions });
     }
+    this.retired();
     // The place of who works by keyboard is the list, not the top of the page.
     if (hadFocus) (next ?? byId('inbox-title')).focus({ preventScroll: true });
   }

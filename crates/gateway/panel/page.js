@@ -4,6 +4,8 @@ import { label } from './i18n.js';
 
 /** How long a spoken line stays in the document. */
 const SPOKEN_MS = 10_000;
+/** Lines that wait to be spoken at most. */
+const SPOKEN_AT_ONCE = 5;
 /** The length of a question in a spoken line, in characters. */
 const EXCERPT_CHARS = 120;
 
@@ -35,6 +37,8 @@ export function neighbour(list, card) {
 /** Says something to a screen reader, after whatever it says now. @param {string} text */
 export function announce(text) {
   const live = byId('live');
+  // Of a crowd that comes at once the count in the title tells.
+  if (live.childElementCount >= SPOKEN_AT_ONCE) return;
   const line = document.createElement('p');
   line.textContent = text;
   live.append(line);

@@ -9,6 +9,8 @@ import { load, save } from './storage.js';
 
 /** Questions of which it is remembered that somebody was told. */
 const REMEMBER = 500;
+/** Questions that come together make one sound. */
+const CHIME_PAUSE_MS = 1500;
 
 /** How many wait, in the title, in the header, on the icon. @param {number} count */
 export function showCount(count) {
@@ -36,6 +38,7 @@ export class Teller {
   #prefix = '';
   /** @type {AudioContext|null} */
   #audio = null;
+  #chimed = Number.NEGATIVE_INFINITY;
 
   /** @param {string} owner Whose; settings and what was told are theirs. */
   start(owner) {
@@ -74,7 +77,7 @@ export class Teller {
    */
   async tell(id, asker, question) {
     if (!(await this.#first(id))) return;
-    if (this.sound) this.#chime();
+    if (this.sound && performance.now() - this.#chimed > CHIME_PAUSE_MS) this.#chime();
     if (this.notifications !== 'on' || (document.visibilityState === 'visible' && document.hasFocus())) return;
     try {
       const note = new Notification(t('live.new', { asker, question: '' }).replace(/[:：]\s*$/, ''), {
@@ -120,6 +123,7 @@ export class Teller {
   }
 
   #chime() {
+    this.#chimed = performance.now();
     try {
       this.#audio ??= new AudioContext();
       const { currentTime: now, destination } = this.#audio;

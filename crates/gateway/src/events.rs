@@ -41,7 +41,10 @@ pub(crate) async fn show(
     let invalid = |what: &str| Refusal::new(ErrorCode::InvalidRequest, what);
     let after: Option<u64> = match query.after.as_deref() {
         None | Some("") => None,
-        Some(text) => Some(text.parse().map_err(|_| invalid("after must be a number"))?),
+        Some(text) => Some(
+            text.parse()
+                .map_err(|_| invalid("after must be a number"))?,
+        ),
     };
     let session = match query.session.as_deref() {
         None | Some("") => None,
@@ -97,11 +100,18 @@ impl Look<'_> {
         let new = |card: &&Arc<Card>| after.is_none_or(|after| card.moved_after(after));
         events.extend(pending.iter().filter(new).map(|card| self.requested(card)));
         let plans = snapshot.plans.iter();
-        events.extend(plans.filter(|c| self.wants(&c.session)).map(|c| plans::updated(c)));
+        events.extend(
+            plans
+                .filter(|c| self.wants(&c.session))
+                .map(|c| plans::updated(c)),
+        );
         events.append(&mut moved);
         if after.is_none() {
             let own = drafts::own(self.gateway, self.person, &pending).await;
-            events.extend(own.iter().map(|(card, kept)| drafts::own_event(card, &kept.draft)));
+            events.extend(
+                own.iter()
+                    .map(|(card, kept)| drafts::own_event(card, &kept.draft)),
+            );
         }
         let mut ready = socket::ready(snapshot.seq, &pending);
         if let Some(fields) = ready.as_object_mut() {
@@ -116,14 +126,24 @@ impl Look<'_> {
     fn requested(&self, card: &Card) -> Value {
         let (gateway, person) = (self.gateway, self.person);
         let now = gateway.now();
-        let asker = gateway.presence.asker(person.tenant(), &card.clarification, now);
+        let asker = gateway
+            .presence
+            .asker(person.tenant(), &card.clarification, now);
         let object = view::requested(card, now, asker, person);
-        if self.panel { view::rendered(object, card) } else { object }
+        if self.panel {
+            view::rendered(object, card)
+        } else {
+            object
+        }
     }
 
     fn gone(&self, card: &Card) -> bool {
         let presence = &self.gateway.presence;
-        let asker = presence.asker(self.person.tenant(), &card.clarification, self.gateway.now());
+        let asker = presence.asker(
+            self.person.tenant(),
+            &card.clarification,
+            self.gateway.now(),
+        );
         asker.disconnected == Some(true)
     }
 
@@ -152,7 +172,12 @@ impl Look<'_> {
                             return Vec::new();
                         }
                     }
-                    News::Draft { card, person, draft, .. } => {
+                    News::Draft {
+                        card,
+                        person,
+                        draft,
+                        ..
+                    } => {
                         let own = *person == self.person.0.credential.subject;
                         if viewer.sees(card) && self.wants(&card.session) {
                             return vec![if own {

@@ -97,7 +97,11 @@ pub(crate) fn line(text: &str) -> Option<String> {
     let styled = events
         .iter()
         .any(|event| matches!(event, Event::Code(_) | Event::Start(_)));
-    if simple && styled { render(events) } else { None }
+    if simple && styled {
+        render(events)
+    } else {
+        None
+    }
 }
 
 /// Whether there is nothing in it that Markdown gives a meaning to.
@@ -212,8 +216,26 @@ fn destination(written: &str) -> Option<String> {
 
 static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let tags = [
-        "a", "blockquote", "br", "code", "del", "em", "hr", "li", "ol", "p", "pre", "span", "strong",
-        "table", "tbody", "td", "th", "thead", "tr", "ul",
+        "a",
+        "blockquote",
+        "br",
+        "code",
+        "del",
+        "em",
+        "hr",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "span",
+        "strong",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "tr",
+        "ul",
     ];
     let mut builder = Builder::empty();
     builder

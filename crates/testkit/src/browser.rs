@@ -85,8 +85,16 @@ impl Browser {
     ///
     /// # Errors
     /// When it is refused.
-    pub async fn devtools(&self, command: &str, params: serde_json::Value) -> Result<serde_json::Value> {
-        let session = self.page.session_id().await?.context("the window is closed")?;
+    pub async fn devtools(
+        &self,
+        command: &str,
+        params: serde_json::Value,
+    ) -> Result<serde_json::Value> {
+        let session = self
+            .page
+            .session_id()
+            .await?
+            .context("the window is closed")?;
         let address = format!("{}/session/{session}/goog/cdp/execute", self.driver);
         let body = json!({"cmd": command, "params": params}).to_string();
         let request = reqwest::Client::new().post(address).body(body).send();
@@ -104,7 +112,8 @@ impl Browser {
     /// When it is refused.
     pub async fn before_pages(&self, script: &str) -> Result<()> {
         let params = json!({"source": script});
-        self.devtools("Page.addScriptToEvaluateOnNewDocument", params).await?;
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", params)
+            .await?;
         Ok(())
     }
 
@@ -125,7 +134,10 @@ impl Browser {
         let seen = within(expression, self.page.execute_async(&script, Vec::new())).await;
         match seen {
             Ok(Ok(_)) => Ok(()),
-            other => Err(anyhow!("not true: {expression}: {other:?}; the page says: {}", self.text().await)),
+            other => Err(anyhow!(
+                "not true: {expression}: {other:?}; the page says: {}",
+                self.text().await
+            )),
         }
     }
 

@@ -1,7 +1,12 @@
 //! The main path: an agent asks over MCP, a person answers in a browser.
 
+mod access;
 mod cards;
+mod crowd;
 mod late;
+mod live;
+mod text;
+mod views;
 
 use crate::support::{BINARY, asked, id, one_question};
 use anyhow::{Context as _, Result};
