@@ -298,7 +298,11 @@ fn natures(
             skew_ms: if index as u64 == skewed { skew } else { 0 },
             deadly_percent: u32::try_from(random.between(0, 4)).unwrap_or(0),
             deadly_permille: u32::try_from(random.between(0, 3)).unwrap_or(0),
-            fragile_permille: u32::try_from(random.between(0, 20)).unwrap_or(0),
+            // Where nothing is broken no stream ends either.
+            fragile_permille: u32::try_from(random.between(0, 20))
+                .ok()
+                .filter(|_| !quiet)
+                .unwrap_or(0),
             error_ms: i64::try_from(random.between(0, 50)).unwrap_or(0) - 25,
             slow_tail: random.millis(0, 500),
             troubled: random.percent(85) && !quiet,
