@@ -1,6 +1,7 @@
 //! Configuration: defaults, then a TOML file, then `ASKBUS_*`, then flags. Parsed whole before
 //! anything listens.
 
+use crate::channels::ChannelTable;
 use crate::cli::{Cli, Command, LogFormat};
 use crate::policy::Policies;
 use figment::providers::{Env, Format as _, Serialized, Toml};
@@ -65,6 +66,8 @@ pub(crate) struct Config {
     pub metrics: Option<String>,
     /// The collector that spans are sent to, `http://host:4317`.
     pub otlp_endpoint: Option<String>,
+    /// Chats through which people are told that something waits, and answer.
+    pub channels: Vec<ChannelTable>,
     /// What becomes of questions that nobody answers or nobody is there for, per tenant, dialect
     /// and profile.
     pub policy: Policies,
@@ -106,6 +109,7 @@ fn defaults() -> Config {
         toolset: None,
         metrics: None,
         otlp_endpoint: None,
+        channels: Vec::new(),
         policy: Policies::default(),
     }
 }

@@ -6,6 +6,7 @@ mod allocator;
 mod answer;
 mod ask;
 mod bench;
+mod channels;
 mod cli;
 mod config;
 mod credential;

@@ -110,6 +110,7 @@ pub(crate) fn gateway_failure(error: GatewayError) -> Failure {
     match error {
         GatewayError::Ledger(error) => ledger_failure(error),
         GatewayError::Target(error) => Failure::new(CONFIG, error),
+        GatewayError::Channel(error) => Failure::new(CONFIG, error),
         GatewayError::Listen { .. } | GatewayError::Stopped => Failure::new(UNAVAILABLE, error),
     }
 }
@@ -130,6 +131,10 @@ pub(crate) fn parse_listen(text: &str) -> Result<SocketAddr, Failure> {
 pub(crate) fn host_names(config: &Config) -> Vec<String> {
     let names = config.host_names.split(',').map(str::trim);
     names.filter(|n| !n.is_empty()).map(str::to_owned).collect()
+}
+
+pub(crate) fn channels(config: &Config) -> Result<Vec<askbus_gateway::ChannelOptions>, Failure> {
+    crate::channels::options(&config.channels).map_err(|e| Failure::new(CONFIG, e))
 }
 
 pub(crate) fn tenants(config: &Config) -> Result<Tenants, Failure> {
@@ -277,6 +282,7 @@ pub(crate) async fn gateway(config: &Config, args: &GatewayArgs) -> Result<ExitC
         sign_in: None,
         single_machine: false,
         host_names: host_names(config),
+        channels: channels(config)?,
         instance: instance.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };

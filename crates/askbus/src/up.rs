@@ -189,6 +189,7 @@ async fn gateway(
             sign_in: Some(sign_in(issuer)?),
             single_machine: true,
             host_names: services::host_names(config),
+            channels: services::channels(config)?,
             instance: format!("{instance}-gateway"),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         })

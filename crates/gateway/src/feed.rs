@@ -247,6 +247,15 @@ impl Feed {
         *self.reached.borrow()
     }
 
+    /// The sequence up to which everything was told to whoever follows the news.
+    pub(crate) fn folded(&self) -> u64 {
+        // A message is folded and told under one lock.
+        self.picture
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .seq
+    }
+
     fn read<T>(&self, tenant: &TenantId, look: impl FnOnce(u64, Option<&Tenant>) -> T) -> T {
         let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
         look(picture.seq, picture.tenants.get(tenant))

@@ -1,5 +1,6 @@
 //! Starting and stopping, and what all parts share.
 
+use crate::channels::{self, ChannelTable};
 use crate::feed::Feed;
 use crate::listener::{self, Listener};
 use crate::metrics::Figures;
@@ -45,6 +46,7 @@ pub(crate) struct Gateway {
     pub version: String,
     pub cookie_name: String,
     pub presence: Presence,
+    pub channels: ChannelTable,
     pub figures: Figures,
     pub pace: Pace,
     /// A draft a second per person.
@@ -129,6 +131,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         instance: options.instance,
         version: options.version,
         presence: Presence::new(),
+        channels: ChannelTable::new(options.channels)?,
         figures: Figures::default(),
         pace: Pace::new(PACE.0, PACE.1),
         draft_pace: Pace::new(1.0, 1.0),
@@ -152,6 +155,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     }
     gateway.feed.live();
     tasks.spawn(presence::run(Arc::clone(&gateway)));
+    channels::start(&gateway);
     let router = routes::router(Arc::clone(&gateway));
     tasks.spawn(listener::run(Arc::clone(&gateway), listener, router));
     tasks.close();

@@ -7,6 +7,7 @@ mod askers;
 mod assets;
 mod body;
 mod caller;
+mod channels;
 mod drafts;
 mod events;
 mod explain;
@@ -40,5 +41,8 @@ mod trace;
 mod turns;
 mod view;
 
+pub use channels::{
+    ChannelError, ChannelOptions, ChannelPerson, SigningKey, Target, TargetError, WECHAT_LIMITS, Way,
+};
 pub use gateway::{Handle, start};
 pub use options::{GatewayError, Listen, Options, SignIn};

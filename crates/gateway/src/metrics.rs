@@ -179,6 +179,7 @@ impl Source for Shared {
         }
         let mut all = self.of_tenants();
         all.extend(self.now());
+        all.extend(self.0.channels.figures());
         all.extend(self.of_process(log_end));
         all
     }

@@ -1,5 +1,6 @@
 //! What a gateway is started with.
 
+use crate::channels::{ChannelError, ChannelOptions};
 use askbus_credential::{Issuer, Verifier};
 use askbus_domain::{PersonId, ProfileId, TenantId};
 use askbus_ledger::{Bus, LedgerError};
@@ -50,6 +51,8 @@ pub struct Options {
     pub single_machine: bool,
     /// Names besides the loopback ones that a Host header may carry, without port.
     pub host_names: Vec<String>,
+    /// Chats through which people are told and answer.
+    pub channels: Vec<ChannelOptions>,
     /// Unique per process.
     pub instance: String,
     /// Shown by the health route.
@@ -87,6 +90,9 @@ pub enum GatewayError {
     /// The address of session-binding cannot be read.
     #[error("session-binding: {0}")]
     Target(#[from] WireError),
+    /// The channels cannot be what they are configured to be.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
     /// Shut down before it was ready.
     #[error("stopped before the log was read")]
     Stopped,

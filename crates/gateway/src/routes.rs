@@ -8,7 +8,7 @@ use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, PassOn, Sent};
 use crate::trace::Trace;
-use crate::{assets, events, history, lookup, metrics, plans, sign_in, socket, studio, turns, view};
+use crate::{assets, channels, events, history, lookup, metrics, plans, sign_in, socket, studio, turns, view};
 use askbus_domain::{Actor, GoesOn, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
@@ -53,6 +53,8 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/turns/{context_id}/hold", post(turns::hold))
         .route("/api/turns/{context_id}/end", post(turns::end))
         .route("/api/turns/{context_id}/tool-use", post(turns::tool_use))
+        .route("/api/channels", get(channels::list))
+        .route("/api/channels/{name}/reply", post(channels::reply))
         .route("/metrics", get(metrics::show))
         .route("/ws", get(socket::open))
         .fallback(async || Refusal::new(ErrorCode::NotFound, "there is no such route here"))
@@ -149,7 +151,7 @@ async fn one(
 }
 
 /// Where a person acts when they use a route: their browser, or what they say.
-fn surface(person: &Person, said: Option<Surface>) -> Surface {
+fn surface(person: &Person, said: Option<&Surface>) -> Surface {
     match said {
         Some(Surface::Terminal) => Surface::Terminal,
         _ if person.0.browser => Surface::Web,
@@ -174,7 +176,7 @@ async fn answer(
     let who = person.0.credential.subject.clone();
     let actor = Actor {
         person: who,
-        surface: surface(&person, sent.surface.clone()),
+        surface: surface(&person, sent.surface.as_ref()),
     };
     let response = sent.into_response(&card, actor)?;
     let judged = submit::respond(&gateway, &person, &card, response, &trace).await?;
@@ -196,7 +198,7 @@ async fn hold(
 ) -> Result<Response, Refusal> {
     let body: HoldBody = read_json(request.into_body()).await?;
     let card = lookup::find(&gateway, &person.viewer(), &id).await?;
-    let surface = surface(&person, body.surface);
+    let surface = surface(&person, body.surface.as_ref());
     let judged = submit::hold(&gateway, &person, &card, surface, &trace).await?;
     Ok(judged_response(judged))
 }
@@ -210,7 +212,7 @@ async fn pass_on(
 ) -> Result<Response, Refusal> {
     let pass: PassOn = read_json(request.into_body()).await?;
     let card = lookup::find(&gateway, &person.viewer(), &id).await?;
-    let surface = surface(&person, pass.surface.clone());
+    let surface = surface(&person, pass.surface.as_ref());
     let judged = submit::pass_on(&gateway, &person, &card, pass, surface, &trace).await?;
     Ok(judged_response(judged))
 }

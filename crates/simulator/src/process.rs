@@ -114,6 +114,7 @@ impl Start {
                     single_machine: false,
                     mcp: None,
                     host_names: Vec::new(),
+                    channels: Vec::new(),
                     instance: self.instance,
                     version: "0.0.0-simulated".to_owned(),
                 };

@@ -11,6 +11,8 @@ mod balancer;
 mod bound;
 #[cfg(feature = "browser")]
 mod browser;
+#[cfg(feature = "chats")]
+mod chats;
 #[cfg(feature = "clis")]
 pub mod clis;
 mod cluster;
@@ -38,6 +40,8 @@ pub use balancer::Balancer;
 pub use bound::{LIMIT, within};
 #[cfg(feature = "browser")]
 pub use browser::Browser;
+#[cfg(feature = "chats")]
+pub use chats::{FakeILink, Hook, HookAnswer, HookMessage};
 pub use cluster::{Host, NatsCluster, Network};
 pub use connect_proxy::ConnectProxy;
 pub use mcp_http::{Era, HttpCall, McpHttp};

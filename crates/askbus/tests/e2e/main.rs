@@ -6,6 +6,7 @@ mod asking;
 mod bad_input;
 mod behind_proxy;
 mod bench;
+mod channels;
 mod cluster;
 mod crash;
 mod fence;

@@ -55,6 +55,7 @@ pub struct Setup {
     pub judge: bool,
     pub tenants: &'static str,
     pub break_inbox: Option<std::sync::Arc<dyn askbus_ledger::Inbox>>,
+    pub channels: Vec<askbus_gateway::ChannelOptions>,
 }
 
 /// What is asked, and whether somebody is there to hear it.
@@ -72,6 +73,7 @@ impl Default for Setup {
             judge: true,
             tenants: "all",
             break_inbox: None,
+            channels: Vec::new(),
         }
     }
 }
@@ -114,6 +116,7 @@ impl World {
             single_machine: setup.single_machine,
             mcp: None,
             host_names: vec!["ask.example".into()],
+            channels: setup.channels,
             instance: "test".into(),
             version: "0.0.0-test".into(),
         };

@@ -1,0 +1,272 @@
+//! Chats through which people are told that something waits, and answer: each channel follows the
+//! log by itself, with a position of its own on the bus, so that a quiet or broken one delays nobody.
+//!
+//! Of all gateways one serves a channel: the one whose name stands in the channel's position. What a
+//! channel has told is kept there as well, and what happened nowhere but in the log.
+
+mod backlog;
+mod chat;
+mod http;
+mod ilink;
+mod options;
+mod owner;
+mod peers;
+mod routes;
+mod signature;
+mod teller;
+mod undelivered;
+mod webhook;
+mod wechat;
+
+pub use http::{Target, TargetError};
+pub use options::{ChannelOptions, ChannelPerson, Way};
+pub use signature::SigningKey;
+pub use wechat::LIMITS as WECHAT_LIMITS;
+
+pub(crate) use routes::{list, reply};
+
+use crate::caller::{Caller, Person};
+use crate::feed::Viewer;
+use crate::gateway::Gateway;
+use crate::projection::Card;
+use askbus_credential::{Credential, Role};
+use askbus_domain::text_channel::ChannelLimits;
+use askbus_domain::{Clarification, IdError, Language, ProfileId, Surface, TenantId};
+use askbus_telemetry::{Family, Labels};
+use peers::Peers;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A channel as it is configured, with what it counts.
+pub(crate) struct Channel {
+    pub name: String,
+    pub tenant: TenantId,
+    pub language: Option<Language>,
+    pub limits: ChannelLimits,
+    pub surface: Surface,
+    pub way: Way,
+    people: Vec<Known>,
+    counts: Counts,
+}
+
+/// A person of a channel.
+struct Known {
+    /// How the channel names them; none: whoever writes there.
+    from: Option<String>,
+    person: Person,
+}
+
+#[derive(Default)]
+struct Counts {
+    delivered: AtomicU64,
+    failed: AtomicU64,
+    undelivered: AtomicU64,
+    replies: AtomicU64,
+}
+
+/// Why a channel cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ChannelError {
+    /// Two of the same name.
+    #[error("there are two channels named {0}")]
+    Twice(String),
+    /// Its name does not fit a subject.
+    #[error("channel {0}: {1}")]
+    Name(String, IdError),
+    /// Nobody answers through it.
+    #[error("channel {0} names no person")]
+    Nobody(String),
+    /// It allows no profile.
+    #[error("channel {0} names no profile")]
+    NoProfile(String),
+}
+
+impl Channel {
+    fn new(options: ChannelOptions) -> Result<Self, ChannelError> {
+        let name = options.name;
+        let surface = Surface::channel(options.way.kind(), &name)
+            .map_err(|e| ChannelError::Name(name.clone(), e))?;
+        if options.people.is_empty() {
+            return Err(ChannelError::Nobody(name));
+        }
+        if options.profiles.is_empty() {
+            return Err(ChannelError::NoProfile(name));
+        }
+        let known = |person: ChannelPerson| Known {
+            person: acting(&name, &options.tenant, &options.profiles, &person),
+            from: person.from,
+        };
+        Ok(Self {
+            people: options.people.into_iter().map(known).collect(),
+            name,
+            tenant: options.tenant,
+            language: options.language,
+            limits: options.limits,
+            surface,
+            way: options.way,
+            counts: Counts::default(),
+        })
+    }
+
+    /// Who speaks when the channel says that `from` does; none when it is nobody of whom the
+    /// configuration knows.
+    pub(crate) fn person(&self, from: Option<&str>) -> Option<&Person> {
+        let is = |known: &&Known| match (&known.from, from) {
+            (None, None) => true,
+            (Some(name), Some(from)) => name == from,
+            // Whoever the channel names, all that write there are one person.
+            (None, Some(_)) => self.people.len() == 1,
+            (Some(_), None) => false,
+        };
+        self.people.iter().find(is).map(|known| &known.person)
+    }
+
+    /// What its people see.
+    pub(crate) fn viewer(&self) -> Option<Viewer> {
+        self.people.first().map(|known| known.person.viewer())
+    }
+
+    /// Whether somebody of the channel may answer a question.
+    pub(crate) fn tells(&self, card: &Card) -> bool {
+        let sees = self.viewer().is_some_and(|viewer| viewer.sees(card));
+        let answers = |c: &Clarification| self.people.iter().any(|k| k.person.may_answer(c));
+        sees && answers(&card.clarification)
+    }
+
+    /// The language in which a question is put.
+    pub(crate) fn language(&self, of: &Clarification) -> Language {
+        self.language.unwrap_or(of.terms.language)
+    }
+
+    /// The name of its position on the bus.
+    fn position_name(&self) -> String {
+        format!("channel.{}", self.name)
+    }
+
+    fn delivered(&self) {
+        self.counts.delivered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn failed(&self) {
+        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn undelivered(&self, count: usize) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        self.counts.undelivered.store(count, Ordering::Relaxed);
+    }
+
+    fn heard(&self) {
+        self.counts.replies.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The person that the configuration says somebody of a channel is. It holds no token: nothing that
+/// a channel sends can be used anywhere else.
+fn acting(
+    channel: &str,
+    tenant: &TenantId,
+    profiles: &[ProfileId],
+    person: &ChannelPerson,
+) -> Person {
+    Person(Arc::new(Caller {
+        credential: Credential {
+            id: format!("channel {channel}"),
+            subject: person.subject.clone(),
+            role: Role::Person,
+            tenant: tenant.clone(),
+            profiles: profiles.to_vec(),
+            groups: person.groups.clone(),
+            expires_at: u64::MAX,
+            parents: Vec::new(),
+        },
+        token: String::new(),
+        browser: false,
+    }))
+}
+
+/// All channels of a gateway.
+#[derive(Default)]
+pub(crate) struct ChannelTable(HashMap<String, Arc<Channel>>);
+
+impl ChannelTable {
+    pub(crate) fn new(options: Vec<ChannelOptions>) -> Result<Self, ChannelError> {
+        let mut channels = HashMap::new();
+        for one in options {
+            let channel = Channel::new(one)?;
+            let name = channel.name.clone();
+            if channels.insert(name.clone(), Arc::new(channel)).is_some() {
+                return Err(ChannelError::Twice(name));
+            }
+        }
+        Ok(Self(channels))
+    }
+
+    /// The channel with this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Channel>> {
+        self.0.get(name)
+    }
+
+    /// Those of a tenant, by name.
+    pub(crate) fn of(&self, tenant: &TenantId) -> Vec<&Arc<Channel>> {
+        let mut found: Vec<_> = self.0.values().filter(|c| c.tenant == *tenant).collect();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found
+    }
+
+    /// What they did and what they could not.
+    pub(crate) fn figures(&self) -> Vec<Family> {
+        let each = |count: fn(&Counts) -> &AtomicU64| {
+            let mut sums: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
+            for channel in self.0.values() {
+                let sum = sums.entry((channel.tenant.as_str(), channel.way.kind()));
+                *sum.or_default() += count(&channel.counts).load(Ordering::Relaxed);
+            }
+            let labelled = |((tenant, kind), sum): ((&str, _), u64)| {
+                (Labels::tenant(tenant).which("kind", kind), sum)
+            };
+            sums.into_iter().map(labelled).collect::<Vec<_>>()
+        };
+        #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]
+        let undelivered = each(|c| &c.undelivered)
+            .into_iter()
+            .map(|(labels, n)| (labels, n as f64));
+        vec![
+            Family::counters(
+                "askbus_gateway_channel_delivered",
+                "Messages that a channel took.",
+                each(|c| &c.delivered),
+            ),
+            Family::counters(
+                "askbus_gateway_channel_failed",
+                "Attempts to deliver a message that failed.",
+                each(|c| &c.failed),
+            ),
+            Family::counters(
+                "askbus_gateway_channel_replies",
+                "Messages that came through a channel.",
+                each(|c| &c.replies),
+            ),
+            Family::gauges(
+                "askbus_gateway_channel_undelivered",
+                "Messages that a channel did not take yet; 0 at gateways that do not serve it.",
+                undelivered,
+            ),
+        ]
+    }
+}
+
+/// Serves every channel until shutdown.
+pub(crate) fn start(gateway: &Arc<Gateway>) {
+    if gateway.channels.0.is_empty() {
+        return;
+    }
+    let peers = Arc::new(Peers::new());
+    let listening = peers::listen(Arc::clone(gateway), Arc::clone(&peers));
+    gateway.tasks.spawn(listening);
+    for channel in gateway.channels.0.values() {
+        let serving = owner::run(Arc::clone(gateway), Arc::clone(channel), Arc::clone(&peers));
+        gateway.tasks.spawn(serving);
+    }
+}

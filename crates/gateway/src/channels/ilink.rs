@@ -1,0 +1,273 @@
+//! The iLink bot interface of WeChat, as far as this project uses it: everything that is known of it
+//! stands in this file.
+//!
+//! From what its users have published: two calls, both POST with JSON under `ilink/bot/`, with the
+//! bot's credential as a bearer and a fixed kind of authorization. `getupdates` holds the call for
+//! about 35 seconds and returns messages and a cursor, `get_updates_buf`, to be sent with the next
+//! call. Every message of a person carries a `context_token`, which goes along with what is sent to
+//! them. A response without `ret`, or with 0, is a success; `errcode` -14 says that the bot has to be
+//! signed in anew.
+//!
+//! Not settled by what is public, and decided here on the safe side:
+//! - how long one text may be: see [`MAX_TEXT`];
+//! - how long a `context_token` is good for: the newest one is used for as long as none comes after it,
+//!   and what is refused (`ret` -2 is also said to mean too many messages) waits and is tried again;
+//! - whether a repeated `client_id` is shown once: it is the same in every attempt, so that it may be;
+//! - whether `create_time_ms` is always there: where it is not, a message counts as written now.
+
+use super::http::{NoResponse, Target};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How long one text is at most, in characters; nobody has published the real limit.
+pub(super) const MAX_TEXT: usize = 2_000;
+/// How long the interface may hold a call for messages.
+const HOLD: Duration = Duration::from_secs(50);
+/// How long it may take for one that is sent.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// A message of a person, and one of a bot.
+const FROM_PERSON: i64 = 1;
+const FROM_BOT: i64 = 2;
+/// A message that is whole.
+const FINISHED: i64 = 2;
+/// An item that is text.
+const TEXT: i64 = 1;
+/// The bot has to be signed in anew.
+const SIGNED_OUT: i64 = -14;
+/// The version of the interface that is spoken, as a number and as text.
+const CLIENT_VERSION: &str = "65536";
+const CHANNEL_VERSION: &str = "1.0.0";
+
+/// A text that a person sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Received {
+    pub id: String,
+    pub from: String,
+    pub text: String,
+    /// The message that it quotes.
+    pub quotes: Option<String>,
+    pub context: String,
+    /// Unix milliseconds.
+    pub written_at: Option<i64>,
+}
+
+/// What came, and where to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Updates {
+    pub messages: Vec<Received>,
+    pub cursor: String,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Failed {
+    #[error(transparent)]
+    NoResponse(#[from] NoResponse),
+    #[error("it answered {0}")]
+    Status(u16),
+    #[error("the bot has to be signed in anew")]
+    SignedOut,
+    #[error("it answered ret {0}")]
+    Ret(i64),
+    #[error("its answer is not the JSON that was expected")]
+    Unreadable,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Response {
+    ret: i64,
+    errcode: i64,
+    msgs: Vec<Value>,
+    get_updates_buf: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message {
+    message_id: Value,
+    from_user_id: String,
+    message_type: i64,
+    create_time_ms: Option<i64>,
+    context_token: String,
+    item_list: Vec<Item>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Item {
+    text_item: Option<Text>,
+    ref_msg: Option<Quoted>,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Text {
+    text: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Quoted {
+    title: String,
+    message_item: Option<Box<Item>>,
+}
+
+/// Waits for messages after `cursor`.
+pub(super) async fn updates(target: &Target, bot: &str, cursor: &str) -> Result<Updates, Failed> {
+    let body = json!({"get_updates_buf": cursor, "base_info": base_info()});
+    let response = match call(target, bot, "ilink/bot/getupdates", &body, HOLD).await {
+        // Nothing came while it held the call.
+        Err(Failed::NoResponse(NoResponse::Silent(_))) => Response::default(),
+        other => other?,
+    };
+    let next = Some(response.get_updates_buf).filter(|buf| !buf.is_empty());
+    Ok(Updates {
+        messages: response.msgs.into_iter().filter_map(received).collect(),
+        cursor: next.unwrap_or_else(|| cursor.to_owned()),
+    })
+}
+
+/// Sends one text to a person.
+pub(super) async fn send(
+    target: &Target,
+    bot: &str,
+    to: &str,
+    context: &str,
+    client_id: &str,
+    text: &str,
+) -> Result<(), Failed> {
+    let body = json!({
+        "msg": {
+            "from_user_id": "",
+            "to_user_id": to,
+            "client_id": client_id,
+            "message_type": FROM_BOT,
+            "message_state": FINISHED,
+            "context_token": context,
+            "item_list": [{"type": TEXT, "text_item": {"text": text}}],
+        },
+        "base_info": base_info(),
+    });
+    call(target, bot, "ilink/bot/sendmessage", &body, PATIENCE).await?;
+    Ok(())
+}
+
+fn base_info() -> Value {
+    json!({"channel_version": CHANNEL_VERSION})
+}
+
+async fn call(
+    target: &Target,
+    bot: &str,
+    path: &str,
+    body: &Value,
+    patience: Duration,
+) -> Result<Response, Failed> {
+    let headers = headers(bot).ok_or(Failed::SignedOut)?;
+    let body = Bytes::from(body.to_string());
+    let (status, body) = target.post(path, headers, body, patience).await?;
+    if status != StatusCode::OK {
+        return Err(Failed::Status(status.as_u16()));
+    }
+    let body = if body.is_empty() { "{}".into() } else { body };
+    let response: Response = serde_json::from_slice(&body).map_err(|_| Failed::Unreadable)?;
+    match (response.errcode, response.ret) {
+        (SIGNED_OUT, _) | (_, SIGNED_OUT) => Err(Failed::SignedOut),
+        (0, 0) => Ok(response),
+        (0, ret) => Err(Failed::Ret(ret)),
+        (code, _) => Err(Failed::Ret(code)),
+    }
+}
+
+fn headers(bot: &str) -> Option<HeaderMap> {
+    // A number of the client's choice, different each time.
+    let uin = STANDARD.encode(rand::random::<u32>().to_string());
+    let mut headers = HeaderMap::new();
+    for (name, value) in [
+        ("authorizationtype", "ilink_bot_token"),
+        ("x-wechat-uin", uin.as_str()),
+        ("ilink-app-id", "bot"),
+        ("ilink-app-clientversion", CLIENT_VERSION),
+    ] {
+        headers.insert(HeaderName::from_static(name), value.parse().ok()?);
+    }
+    let mut bearer = HeaderValue::from_str(&format!("Bearer {bot}")).ok()?;
+    bearer.set_sensitive(true);
+    headers.insert(header::AUTHORIZATION, bearer);
+    Some(headers)
+}
+
+/// A message of a person that has text in it; what cannot be read is left out.
+fn received(message: Value) -> Option<Received> {
+    let message: Message = serde_json::from_value(message).ok()?;
+    if message.message_type != FROM_PERSON || message.from_user_id.is_empty() {
+        return None;
+    }
+    let id = match &message.message_id {
+        Value::String(id) => id.clone(),
+        Value::Number(id) => id.to_string(),
+        // Without a name the same message cannot be told from another.
+        _ => format!("{:?} {}", message.create_time_ms, message.context_token),
+    };
+    let texts = message
+        .item_list
+        .iter()
+        .filter_map(|i| i.text_item.as_ref());
+    let texts: Vec<&str> = texts.map(|t| t.text.as_str()).collect();
+    let quotes = message.item_list.iter().find_map(|i| i.ref_msg.as_ref());
+    Some(Received {
+        id,
+        text: texts.join("\n"),
+        quotes: quotes.and_then(quoted),
+        from: message.from_user_id,
+        context: message.context_token,
+        written_at: message.create_time_ms,
+    })
+}
+
+fn quoted(message: &Quoted) -> Option<String> {
+    let item = message.message_item.as_ref();
+    let text = item.and_then(|i| Some(i.text_item.as_ref()?.text.clone()));
+    let text = text.unwrap_or_else(|| message.title.clone());
+    Some(text).filter(|t| !t.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_a_person_is_read_and_nothing_else() {
+        let message = |kind: i64| {
+            json!({"message_id": 7, "from_user_id": "o9@im.wechat", "message_type": kind,
+                "context_token": "C1", "create_time_ms": 5, "item_list": [
+                    {"type": 1, "text_item": {"text": "1"},
+                     "ref_msg": {"title": "t", "message_item": {"text_item": {"text": "❓ #b2c2"}}}},
+                    {"type": 2, "image_item": {}}]})
+        };
+        let expected = Received {
+            id: "7".into(),
+            from: "o9@im.wechat".into(),
+            text: "1".into(),
+            quotes: Some("❓ #b2c2".into()),
+            context: "C1".into(),
+            written_at: Some(5),
+        };
+        assert_eq!(received(message(1)), Some(expected));
+        for odd in [
+            message(2),
+            json!({}),
+            json!([]),
+            json!({"item_list": 3}),
+            Value::Null,
+        ] {
+            assert_eq!(received(odd), None);
+        }
+    }
+}

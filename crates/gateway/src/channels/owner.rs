@@ -1,0 +1,188 @@
+//! Which of several gateways serves a channel, and what that one writes down.
+
+use super::Channel;
+use super::backlog::Backlog;
+use super::peers::Peers;
+use super::teller;
+use crate::gateway::Gateway;
+use askbus_domain::TenantId;
+use askbus_ledger::{LedgerError, Positions};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long until the bus is asked again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long a gateway waits to hear of one it knows nothing of.
+const UNHEARD: Duration = Duration::from_secs(5);
+
+/// A channel's position, as it stands on the bus.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Written {
+    /// The gateway that serves the channel; empty: none does.
+    #[serde(default)]
+    pub owner: String,
+    /// What was told.
+    #[serde(flatten)]
+    pub backlog: Backlog,
+    /// How far the channel's own messages were read, in its own words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cursor: String,
+    /// What the channel wants to be shown with the next message, in its own words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
+}
+
+/// This gateway does not serve the channel any more.
+#[derive(Debug)]
+pub(super) struct Lost;
+
+/// The position as this gateway holds it.
+pub(super) struct Held {
+    positions: Arc<dyn Positions>,
+    tenant: TenantId,
+    name: String,
+    revision: u64,
+    pub written: Written,
+}
+
+impl Held {
+    /// Writes the position down. Returns when that is known to be so, however long the bus takes:
+    /// whoever goes on without would tell again what was told.
+    pub(super) async fn save(&mut self) -> Result<(), Lost> {
+        loop {
+            let value = serde_json::to_vec(&self.written).map_err(|_| Lost)?;
+            let put = self
+                .positions
+                .put(&self.tenant, &self.name, self.revision, &value);
+            match put.await {
+                Ok(Some(revision)) => {
+                    self.revision = revision;
+                    return Ok(());
+                }
+                Ok(None) => return self.is_ours().await,
+                Err(LedgerError::InDoubt(_)) => {
+                    if self.is_ours().await.is_ok() {
+                        return Ok(());
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, channel = self.name, "a position was not saved");
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    /// Whether what stands there is what was to be written.
+    async fn is_ours(&mut self) -> Result<(), Lost> {
+        loop {
+            match self.positions.get(&self.tenant, &self.name).await {
+                Ok(Some(now))
+                    if serde_json::from_slice(&now.value)
+                        .is_ok_and(|w: Written| w == self.written) =>
+                {
+                    self.revision = now.revision;
+                    return Ok(());
+                }
+                Ok(_) => return Err(Lost),
+                Err(error) => {
+                    tracing::warn!(%error, channel = self.name, "a position was not read");
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+}
+
+/// The position as it stands on the bus, whoever serves the channel.
+pub(super) async fn read(
+    gateway: &Gateway,
+    channel: &Channel,
+) -> Result<(u64, Written), LedgerError> {
+    let name = channel.position_name();
+    let found = gateway.bus.positions.get(&channel.tenant, &name).await?;
+    Ok(found.map_or((0, Written::default()), |position| {
+        let written = serde_json::from_slice(&position.value).unwrap_or_else(|error| {
+            tracing::error!(%error, channel = channel.name, "a position cannot be read; it begins anew");
+            Written::default()
+        });
+        (position.revision, written)
+    }))
+}
+
+/// Serves a channel whenever no other gateway does, until shutdown.
+pub(super) async fn run(gateway: Arc<Gateway>, channel: Arc<Channel>, peers: Arc<Peers>) {
+    let serve = async {
+        loop {
+            let mut held = claim(&gateway, &channel, &peers).await;
+            tracing::info!(channel = channel.name, "this gateway serves the channel");
+            let Lost = teller::run(&gateway, &channel, &mut held).await;
+            channel.undelivered(0);
+            tracing::info!(channel = channel.name, "another gateway serves the channel");
+        }
+    };
+    tokio::select! {
+        biased;
+        () = gateway.shutdown.cancelled() => leave(&gateway, &channel).await,
+        () = serve => {}
+    }
+}
+
+/// Lets another gateway have the channel at once.
+async fn leave(gateway: &Gateway, channel: &Channel) {
+    let leaving = async {
+        let (revision, mut written) = read(gateway, channel).await?;
+        if written.owner != gateway.instance {
+            return Ok(());
+        }
+        written.owner.clear();
+        let value = serde_json::to_vec(&written).unwrap_or_default();
+        let name = channel.position_name();
+        let put = gateway
+            .bus
+            .positions
+            .put(&channel.tenant, &name, revision, &value);
+        put.await.map(drop)
+    };
+    // Nobody waits longer: without it the others notice as soon as this one falls silent.
+    let left = tokio::time::timeout(RETRY, leaving).await;
+    if let Ok(Err::<(), LedgerError>(error)) = left {
+        tracing::debug!(%error, channel = channel.name, "the channel was not handed over");
+    }
+}
+
+/// Waits until this gateway is the one that serves the channel.
+async fn claim(gateway: &Gateway, channel: &Channel, peers: &Peers) -> Held {
+    let began = Instant::now();
+    loop {
+        match read(gateway, channel).await {
+            Ok((revision, mut written)) => {
+                // A log that one process holds has no other gateway.
+                let free = written.owner.is_empty()
+                    || written.owner == gateway.instance
+                    || gateway.bus.ledger.clock_is_own();
+                let gone = peers.gone_at(&written.owner);
+                if !free && gone.is_none_or(|at| at > Instant::now()) {
+                    let unheard = Instant::now().max(began) + UNHEARD;
+                    tokio::time::sleep_until(gone.unwrap_or(unheard)).await;
+                    continue;
+                }
+                written.owner.clone_from(&gateway.instance);
+                let mut held = Held {
+                    positions: Arc::clone(&gateway.bus.positions),
+                    tenant: channel.tenant.clone(),
+                    name: channel.position_name(),
+                    revision,
+                    written,
+                };
+                if held.save().await.is_ok() {
+                    return held;
+                }
+            }
+            Err(error) => tracing::warn!(%error, channel = channel.name, "a position was not read"),
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}

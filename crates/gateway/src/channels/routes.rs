@@ -1,0 +1,122 @@
+//! The routes of channels: what they could not deliver, and what comes through a webhook.
+
+use super::chat::{self, Message};
+use super::signature::SigningKey;
+use super::undelivered::undelivered;
+use super::{Channel, Way};
+use crate::body;
+use crate::caller::Person;
+use crate::gateway::Gateway;
+use crate::reply::{Refusal, ok};
+use askbus_domain::Timestamp;
+use askbus_wire::error::ErrorCode;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::{HeaderMap, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A reply as a webhook sends it.
+#[derive(Debug, Deserialize)]
+struct Sent {
+    text: String,
+    /// An id, a name, or the message that is quoted.
+    #[serde(default)]
+    reply_to: Option<String>,
+    /// How the channel names whoever wrote it.
+    #[serde(default)]
+    from: Option<String>,
+}
+
+/// `GET /api/channels`: the channels of a person's tenant and what they did not deliver.
+pub(crate) async fn list(
+    State(gateway): State<Arc<Gateway>>,
+    person: Person,
+) -> Result<Response, Refusal> {
+    let mut channels = Vec::new();
+    for channel in gateway.channels.of(person.tenant()) {
+        let shown = undelivered(&gateway, channel).await;
+        channels.push(shown.map_err(|e| Refusal::new(ErrorCode::Unavailable, e))?);
+    }
+    Ok(ok(&json!({"ok": true, "channels": channels})))
+}
+
+/// `POST /api/channels/{name}/reply`: a message of a person, signed as outgoing ones are. Whose
+/// questions it may answer follows from the channel, before anything of the body is read.
+pub(crate) async fn reply(
+    State(gateway): State<Arc<Gateway>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let body = request.into_body();
+    let (channel, signing) = match webhook_named(&gateway, &name) {
+        Ok(found) => found,
+        Err(refused) => {
+            body::linger(body).await;
+            return Err(refused);
+        }
+    };
+    let unsigned = |why: &dyn std::fmt::Display| {
+        let message = format!("{why}; nothing was done");
+        Refusal::new(ErrorCode::Unauthenticated, message)
+    };
+    let now = gateway.clock.now().unix_millis().div_euclid(1_000);
+    let signed = match SigningKey::head(&headers, now) {
+        Ok(signed) => signed,
+        Err(why) => {
+            body::linger(body).await;
+            return Err(unsigned(&why));
+        }
+    };
+    let bytes = body::read(body).await?;
+    let verified = signing.verify(&headers, &signed, &bytes);
+    verified.map_err(|why| unsigned(&why))?;
+    let sent: Sent = read(&bytes)?;
+    let Some(person) = channel.person(sent.from.as_deref()) else {
+        let message = "this channel knows nobody of that name; nothing was sent";
+        return Err(Refusal::new(ErrorCode::Forbidden, message));
+    };
+    let message = Message {
+        id: signed.id,
+        text: sent.text,
+        about: sent.reply_to,
+        // The end of that second: the clock of a header is no finer.
+        written_at: Some(Timestamp::from_unix_millis(
+            signed.at.saturating_mul(1_000).saturating_add(999),
+        )),
+    };
+    let heard = chat::hear(&gateway, &channel, person, &message).await;
+    Ok(ok(&json!({
+        "ok": true,
+        "verdict": heard.verdict,
+        "clarify_id": heard.clarify_id,
+        "messages": heard.messages,
+    })))
+}
+
+fn read(bytes: &[u8]) -> Result<Sent, Refusal> {
+    // A list would be taken for an object's fields in their order.
+    let object: Result<serde_json::Map<String, Value>, _> = serde_json::from_slice(bytes);
+    let sent = object.and_then(|object| serde_json::from_value(Value::Object(object)));
+    sent.map_err(|_| {
+        let message = "the body is not an object with a text; nothing was sent";
+        Refusal::new(ErrorCode::InvalidRequest, message)
+    })
+}
+
+/// A webhook channel and its key. Channels of another kind and none at all are one refusal.
+fn webhook_named<'a>(
+    gateway: &'a Gateway,
+    name: &str,
+) -> Result<(Arc<Channel>, &'a SigningKey), Refusal> {
+    let found = gateway.channels.get(name);
+    let served = found.filter(|channel| gateway.tenants.serves(&channel.tenant));
+    if let Some((channel, Way::Webhook { signing, .. })) = served.map(|c| (c, &c.way)) {
+        return Ok((Arc::clone(channel), signing));
+    }
+    let message = "there is no such webhook here; nothing was done";
+    Err(Refusal::new(ErrorCode::NotFound, message))
+}

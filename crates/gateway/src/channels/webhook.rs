@@ -1,0 +1,79 @@
+//! The webhook channel: what is asked goes out as signed JSON, with the text as a chat would show it;
+//! replies come back the same way, by id or as text.
+
+use super::Channel;
+use super::backlog::What;
+use super::chat;
+use super::http::Target;
+use super::signature::SigningKey;
+use crate::gateway::Gateway;
+use crate::projection::Card;
+use crate::reply::outcome_fields;
+use askbus_domain::text_channel::{Put, Telling, split};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// How long a place may take for one message.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One attempt to deliver a message. Its id is the same in every attempt, so that whoever gets it
+/// twice can tell.
+pub(super) async fn deliver(
+    gateway: &Gateway,
+    channel: &Channel,
+    (target, signing): (&Target, &SigningKey),
+    card: &Card,
+    what: What,
+) -> Result<(), String> {
+    let id = format!("{}.{}", card.id(), what.as_str());
+    let body = Bytes::from(message(gateway, channel, card, what).to_string());
+    let now = gateway.clock.now().unix_millis().div_euclid(1_000);
+    let headers = signing.sign(&id, now, &body).ok_or("it cannot be signed")?;
+    let (status, _) = target
+        .post("", headers, body, PATIENCE)
+        .await
+        .map_err(|e| e.to_string())?;
+    if status.is_success() {
+        return Ok(());
+    }
+    Err(format!("it answered {}", status.as_u16()))
+}
+
+fn message(gateway: &Gateway, channel: &Channel, card: &Card, what: What) -> Value {
+    let c = &card.clarification;
+    let language = channel.language(c);
+    let waiting = channel
+        .viewer()
+        .map(|v| gateway.feed.pending(&v, |_| true, 200).1);
+    let beside = waiting.iter().flatten().map(|c| c.id());
+    let tag = chat::tag(card.id(), beside);
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("type", format!("question.{}", what.as_str()).into());
+    put("channel", channel.name.clone().into());
+    put("tenant", json!(channel.tenant));
+    put("clarify_id", json!(c.id));
+    put("name", tag.clone().into());
+    put("session_id", json!(card.session));
+    put("profile", json!(card.profile));
+    put("asker", json!(c.asker));
+    put("to", json!(c.to));
+    put("language", language.as_str().into());
+    put("requested_at", json!(c.requested_at));
+    put(
+        "deadline",
+        json!(c.clock.deadline.filter(|_| c.held_by.is_none())),
+    );
+    put("questions", json!(*c.questions));
+    if let (What::Ended, Some(outcome)) = (what, &c.outcome) {
+        let lines = Telling(language).ended(&tag, &c.questions, outcome);
+        put("messages", json!(split(&lines, channel.limits.message)));
+        put("outcome", outcome_fields(outcome).into());
+    } else {
+        let first = Put::of(c, 0, &tag, language);
+        put("messages", json!(first.messages(&channel.limits)));
+        put("buttons", json!(first.buttons(&channel.limits)));
+    }
+    object.into()
+}

@@ -1,0 +1,215 @@
+//! A WeChat that is none: the two calls of the iLink bot interface, for one bot and one person.
+
+use super::hook::private;
+use crate::bound::within;
+use anyhow::{Context as _, Result};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse as _, Json, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+const BOT: &str = "44b9b8ec@im.bot:060000b7";
+const PERSON: &str = "o9cq809L@im.wechat";
+/// How long a call for messages is held; the real one holds it for about 35 s.
+const HOLD: Duration = Duration::from_secs(2);
+
+struct Shared {
+    /// What the person wrote, in order; the cursor is how many were handed out.
+    written: Mutex<Vec<Value>>,
+    /// What the bot sent: client id, context and text.
+    sent: Mutex<Vec<[String; 3]>>,
+    /// What `sendmessage` answers with, if not a success.
+    refuse: Mutex<Option<i64>>,
+    moved: watch::Sender<u64>,
+}
+
+/// A running one; gone on drop.
+pub struct FakeILink {
+    address: String,
+    credential: PathBuf,
+    shared: Arc<Shared>,
+    server: JoinHandle<()>,
+    _folder: TempDir,
+}
+
+impl Drop for FakeILink {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FakeILink {
+    /// Starts one on a free port.
+    ///
+    /// # Errors
+    /// When it cannot listen, or the bot's credential cannot be written down.
+    pub async fn start() -> Result<Self> {
+        let folder = crate::places::folder()?;
+        let credential = folder.path().join("bot");
+        private(&credential, BOT)?;
+        let shared = Arc::new(Shared {
+            written: Mutex::default(),
+            sent: Mutex::default(),
+            refuse: Mutex::default(),
+            moved: watch::Sender::new(0),
+        });
+        let router = Router::new()
+            .route("/ilink/bot/getupdates", post(updates))
+            .route("/ilink/bot/sendmessage", post(send))
+            .with_state(Arc::clone(&shared));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = format!("http://{}", listener.local_addr()?);
+        let server = tokio::spawn(async move {
+            // Ends with the handle.
+            drop(axum::serve(listener, router).await);
+        });
+        Ok(Self {
+            address,
+            credential,
+            shared,
+            server,
+            _folder: folder,
+        })
+    }
+
+    /// The table of a configuration for a channel of this name, in which the person is `subject`.
+    pub fn table(&self, name: &str, subject: &str, more: &str) -> String {
+        format!(
+            "[[channels]]\nname = \"{name}\"\nkind = \"wechat\"\nurl = \"{}\"\n\
+             credential_file = \"{}\"\n\
+             people = [{{ from = \"{PERSON}\", subject = \"{subject}\" }}]\n{more}\n",
+            self.address,
+            self.credential.display()
+        )
+    }
+
+    /// The person writes to the bot.
+    pub fn write(&self, text: &str) {
+        self.write_as(PERSON, text);
+    }
+
+    /// Somebody writes to the bot.
+    pub fn write_as(&self, from: &str, text: &str) {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let mut written = lock(&self.shared.written);
+        let n = written.len() + 1;
+        written.push(json!({
+            "message_id": n, "from_user_id": from, "message_type": 1, "message_state": 2,
+            "create_time_ms": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            "context_token": format!("C{n}"),
+            "item_list": [{"type": 1, "text_item": {"text": text}}],
+        }));
+        drop(written);
+        self.shared.moved.send_modify(|n| *n += 1);
+    }
+
+    /// From now on what the bot sends is refused with this `ret`; none: it is taken.
+    pub fn refuse(&self, ret: Option<i64>) {
+        *lock(&self.shared.refuse) = ret;
+    }
+
+    /// What the person sees of the bot.
+    pub fn sent(&self) -> Vec<[String; 3]> {
+        lock(&self.shared.sent).clone()
+    }
+
+    /// Waits until the bot sent a text in which all of these stand, and returns it.
+    ///
+    /// # Errors
+    /// When it does not within the limit.
+    pub async fn says(&self, parts: &[&str]) -> Result<String> {
+        let mut moved = self.shared.moved.subscribe();
+        let waiting = async {
+            loop {
+                let all = self.sent();
+                let found = all
+                    .iter()
+                    .find(|[.., text]| parts.iter().all(|p| text.contains(p)));
+                if let Some([.., text]) = found {
+                    return anyhow::Ok(text.clone());
+                }
+                moved.changed().await?;
+            }
+        };
+        let waited = within(&format!("the bot to say {parts:?}"), waiting).await;
+        waited.with_context(|| format!("sent: {:#?}", self.sent()))?
+    }
+}
+
+/// Refused unless all is there that the real one wants.
+fn is_bot(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|v| v == value);
+    is("authorizationtype", "ilink_bot_token")
+        && is("authorization", &format!("Bearer {BOT}"))
+        && is("ilink-app-id", "bot")
+        && headers.contains_key("ilink-app-clientversion")
+        && headers.contains_key("x-wechat-uin")
+}
+
+fn signed_out() -> Response {
+    Json(json!({"ret": -1, "errcode": -14, "errmsg": "session timeout"})).into_response()
+}
+
+async fn updates(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let Some(cursor) = body["get_updates_buf"]
+        .as_str()
+        .filter(|_| is_bot(&headers))
+    else {
+        return signed_out();
+    };
+    let from: usize = cursor
+        .strip_prefix("buf-")
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0);
+    let mut moved = shared.moved.subscribe();
+    let waiting =
+        async { while lock(&shared.written).len() <= from && moved.changed().await.is_ok() {} };
+    // Held until something is there, as long as the real one holds it.
+    drop(tokio::time::timeout(HOLD, waiting).await);
+    let written = lock(&shared.written);
+    let new: Vec<Value> = written.iter().skip(from).cloned().collect();
+    let next = format!("buf-{}", written.len());
+    Json(json!({"ret": 0, "msgs": new, "get_updates_buf": next, "longpolling_timeout_ms": 35_000}))
+        .into_response()
+}
+
+async fn send(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let message = &body["msg"];
+    if !is_bot(&headers) || message["message_type"] != 2 || message["to_user_id"] != PERSON {
+        return signed_out();
+    }
+    let context = message["context_token"].as_str().unwrap_or_default();
+    if let Some(ret) = *lock(&shared.refuse) {
+        return Json(json!({"ret": ret})).into_response();
+    }
+    if !context.starts_with('C') {
+        return Json(json!({"ret": -2})).into_response();
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    lock(&shared.sent).push([
+        text(&message["client_id"]),
+        context.to_owned(),
+        text(&message["item_list"][0]["text_item"]["text"]),
+    ]);
+    shared.moved.send_modify(|n| *n += 1);
+    Json(json!({})).into_response()
+}
