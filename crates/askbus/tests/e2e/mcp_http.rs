@@ -49,7 +49,13 @@ async fn an_agent_asks_over_http_in_both_eras_and_a_person_answers() -> Result<(
             .await?;
         let tools = listed["tools"].as_array().context("no tools")?;
         let names: Vec<_> = tools.iter().map(|tool| &tool["name"]).collect();
-        assert_eq!(names, ["ask_user", "await_answer", "list_capabilities"]);
+        let expected = [
+            "ask_user",
+            "await_answer",
+            "update_plan",
+            "list_capabilities",
+        ];
+        assert_eq!(names, expected);
         let question = format!("Which way, {era:?}?");
         let mut call = client
             .call(2, "ask_user", one_question(&question, &["left", "right"]))
@@ -268,7 +274,10 @@ async fn a_call_outlives_the_restart_of_the_service() -> Result<()> {
 #[tokio::test]
 async fn other_toolsets_have_addresses_of_their_own() -> Result<()> {
     let stage = stage().await?;
-    for (path, tools) in [("interaction", json!(["clarify"])), ("studio", json!([]))] {
+    for (path, tools) in [
+        ("interaction", json!(["clarify"])),
+        ("studio", json!(["ekko_studio_update_plan"])),
+    ] {
         let url = format!("{}/{path}", stage.url);
         let client = McpHttp::connect(&url, &stage.token, Era::Stateless, "tester").await?;
         let listed = client
