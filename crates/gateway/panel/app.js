@@ -30,7 +30,7 @@ const outbox = new Outbox();
 const connection = new Connection({
   message: (message) => inbox.change(() => {
     inbox.receive(message);
-    if (message.event === 'plan.updated') planList.show(plans.all());
+    if (message.event === 'plan.updated') showPlans();
   }),
   state: (state) => inbox.change(() => onConnection(state)),
   allowed: async () => {
@@ -72,6 +72,12 @@ function onConnection(state) {
   }
 }
 
+function showPlans() {
+  const all = plans.all();
+  planList.show(all);
+  byId('plans-empty').hidden = all.length > 0;
+}
+
 /** Shows what the address names. @param {boolean} moved Whether the person went there just now. */
 function showPlace(moved) {
   if (inbox.store.me === '') return;
@@ -90,10 +96,8 @@ function showPlace(moved) {
   else if (place.view === 'question') label(byId('alone-text'), 'alone.question');
   if (alone && moved) byId('past').replaceChildren();
   if (view === 'inbox') inbox.goTo(place);
-  if (place.view === 'plans') {
-    planList.show(plans.all());
-    byId('plans-empty').hidden = plans.all().length > 0;
-  } else if (place.view === 'history') history.show(place.query);
+  if (place.view === 'plans') showPlans();
+  else if (place.view === 'history') history.show(place.query);
   else if (alone) void showPast(place);
   if (!moved) return;
   window.scrollTo({ top: 0, behavior: 'instant' });

@@ -178,7 +178,7 @@ export default {
   'card.rendered': 'Text as it is meant',
   'card.questions.one': '{count} question',
   'card.questions.other': '{count} questions',
-  'action.recommended': 'Send what is recommended',
+  'action.recommended': 'Send recommended',
   'action.recommended_all': 'Send all recommended',
   'action.recommended_rest': 'Choose recommended for the rest',
   'action.dismiss_all': 'Dismiss all',

@@ -117,7 +117,7 @@ async fn a_plan_is_seen_to_go_on_and_to_end() -> Result<()> {
     browser.find("#plan-list [data-status=in_progress]").await?;
     host.post(
         &format!("/api/turns/{context}/end"),
-        &json!({"reason": "completed"}),
+        &json!({"end": "completed"}),
     )
     .await?;
     says(&browser, "#plan-list .pill", "Ended").await?;
