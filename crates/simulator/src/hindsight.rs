@@ -68,6 +68,9 @@ async fn look_up(client: &Client, id: ClarifyId) -> Option<proto::Clarification>
     None
 }
 
+/// More is never asked in a run.
+const MOST: usize = 2_000;
+
 /// Lets a person look at everything that is over: as their screen would, and page by page.
 pub(crate) async fn look_back(world: &World, handle: &HostileHandle, random: &mut Random) {
     let last = handle.log().len() as u64;
@@ -89,7 +92,8 @@ pub(crate) async fn look_back(world: &World, handle: &HostileHandle, random: &mu
             cards.extend(list);
         }
         match page.get("next").and_then(Value::as_u64) {
-            Some(next) => before = format!("&before={next}"),
+            Some(next) if cards.len() <= MOST => before = format!("&before={next}"),
+            Some(_) => return world.broken("the history has no end"),
             None => break,
         }
     }
