@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
 
 /// What is cut within this time, on time that is made up, was not waited for without limit.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 /// The largest request.
 const MAX_BODY: usize = 1024 * 1024;
 /// Sessions that one owner may have.
