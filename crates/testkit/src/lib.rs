@@ -34,6 +34,7 @@ mod program;
 mod reaper;
 mod socket;
 mod team;
+mod tmux;
 mod up;
 
 pub use balancer::Balancer;
@@ -56,6 +57,7 @@ pub use process::{Finished, Process};
 pub use program::Program;
 pub use socket::Socket;
 pub use team::{Service, Team};
+pub use tmux::Tmux;
 pub use up::{Announcement, AskbusUp};
 
 /// The browser client's own names, for selectors.

@@ -33,4 +33,5 @@ mod studio_http;
 mod support;
 mod team;
 mod tenants;
+mod terminal_view;
 mod vocabulary;

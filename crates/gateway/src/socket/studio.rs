@@ -97,6 +97,14 @@ fn sent(object: Value) -> Result<Sent, WireError> {
     })
 }
 
+/// Where a person acts who uses a socket: a browser, or a terminal that says so.
+fn surface(said: Option<&Surface>) -> Surface {
+    match said {
+        Some(Surface::Terminal) => Surface::Terminal,
+        _ => Surface::Web,
+    }
+}
+
 impl Socket {
     pub(super) async fn hear_studio(&mut self, object: Value) -> Step {
         // Several answers may be on their way: whatever is said of one names it.
@@ -147,7 +155,11 @@ impl Socket {
         };
         match event.as_str() {
             "clarify.respond" => self.respond(card, object),
-            "clarify.hold" => self.hold(card),
+            "clarify.hold" => {
+                let said = object.get("surface").cloned();
+                let said = said.and_then(|word| serde_json::from_value(word).ok());
+                self.hold(card, surface(said.as_ref()))
+            }
             "clarify.pass_on" => self.pass_on(card, object),
             _ => {
                 let draft: DraftFrame = serde_json::from_value(object)
@@ -164,13 +176,9 @@ impl Socket {
 
     fn respond(&mut self, card: Arc<Card>, object: Value) -> Result<(), Refused> {
         let sent = sent(object)?;
-        let surface = match sent.surface {
-            Some(Surface::Terminal) => Surface::Terminal,
-            _ => Surface::Web,
-        };
         let actor = Actor {
             person: self.person.0.credential.subject.clone(),
-            surface,
+            surface: surface(sent.surface.as_ref()),
         };
         let response = sent.into_response(&card, actor)?;
         let answer_id = response.answer_id.clone();
@@ -193,11 +201,11 @@ impl Socket {
         Ok(self.begin(Box::pin(work))?)
     }
 
-    fn hold(&mut self, card: Arc<Card>) -> Result<(), Refused> {
+    fn hold(&mut self, card: Arc<Card>, surface: Surface) -> Result<(), Refused> {
         let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
         let trace = self.trace.clone();
         let work = async move {
-            let judged = submit::hold(&gateway, &person, &card, Surface::Web, &trace).await;
+            let judged = submit::hold(&gateway, &person, &card, surface, &trace).await;
             match judged {
                 // Everybody hears of the hold from the log, its author too.
                 Ok(Judged::Unjudged | Judged::Reply(InboxReply::Held)) => Vec::new(),
@@ -215,7 +223,7 @@ impl Socket {
         let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
         let trace = self.trace.clone();
         let work = async move {
-            let surface = Surface::Web;
+            let surface = surface(pass.surface.as_ref());
             let judged = submit::pass_on(&gateway, &person, &card, pass, surface, &trace).await;
             let reply = match judged {
                 Ok(Judged::Reply(InboxReply::PassedOn { goes_on })) => passed_on(&card, goes_on),

@@ -1,0 +1,194 @@
+//! What is on the screen, without colour, at the sizes that people have.
+
+use super::*;
+
+const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
+const LANGUAGES: [Language; 2] = [Language::En, Language::Zh];
+
+/// What is drawn at each size in each language.
+fn drawn(name: &str, questions: &[Value], act: impl Fn(&mut Stage)) {
+    for language in LANGUAGES {
+        for size in SIZES {
+            let mut stage = Stage::sized(language, size, questions);
+            act(&mut stage);
+            let name = format!("{name}_{}_{}x{}", language.as_str(), size.0, size.1);
+            // Rows without the spaces at their end, which no eye sees.
+            let rows: Vec<_> = stage
+                .screen()
+                .lines()
+                .map(|row| row.trim_end().to_owned())
+                .collect();
+            insta::assert_snapshot!(name, rows.join("\n"));
+        }
+    }
+}
+
+fn several() -> Vec<Value> {
+    let sub =
+        json!({"session_id": "tests-7", "parent": {"session_id": "build-42", "name": "tests"}});
+    let other = json!({"session_id": "release-9", "deadline": T0 + 100_000,
+        "asker": {"client": "codex 0.9", "host": "ci-runner-3", "cwd": "/srv/release", "branch": "v2"}});
+    let theirs = json!({"session_id": "db-1", "to": {"person": "bob"}, "may_answer": false,
+        "asker": {"client": "opencode", "host": "server", "cwd": "/srv/db", "branch": ""}});
+    vec![
+        three(1),
+        with(
+            question(
+                2,
+                "数据库迁移之前要不要先备份？这可能需要一个小时。",
+                &["要", "不要"],
+            ),
+            sub,
+        ),
+        with(question(3, "Release 2.0 now?", &["yes", "no"]), other),
+        with(question(4, "Drop the old table?", &["yes", "no"]), theirs),
+    ]
+}
+
+#[test]
+fn the_list() {
+    drawn("list", &several(), |_| {});
+}
+
+#[test]
+fn an_empty_list() {
+    drawn("empty", &[], |_| {});
+}
+
+// contract: A4
+#[test]
+fn a_card_with_three_questions() {
+    drawn("card", &[three(1)], |stage| {
+        stage.keys("\n2\t12tonly on 测试机\nand here");
+    });
+}
+
+#[test]
+fn the_buttons_of_a_card() {
+    drawn(
+        "buttons",
+        &[with(three(1), json!({"deadline": T0 + 30_000}))],
+        |stage| {
+            stage.keys("\n1s");
+        },
+    );
+}
+
+#[test]
+fn a_question_that_bob_answered_first() {
+    drawn(
+        "late",
+        &[question(1, "Deploy where?", &["staging", "production"])],
+        |stage| {
+            let sent = said_of(&stage.keys("\n2tplease\u{1b}s\n"), "clarify.respond");
+            stage.hear(json!({"event": "clarify.resolved", "resolved": false, "clarify_id": id(1),
+            "answer_id": sent[0]["answer_id"], "reason": "response", "error": "…", "verdict": "conflict",
+            "stale": true, "goes_on": null, "outcome": resolved(1, "bob", "staging")}));
+        },
+    );
+}
+
+#[test]
+fn without_a_connection() {
+    drawn(
+        "offline",
+        &[question(1, "Deploy where?", &["staging"])],
+        |stage| {
+            stage.happens(Event::Lost);
+            stage.keys("\n1s\n");
+        },
+    );
+}
+
+#[test]
+fn the_keys() {
+    drawn("keys", &[], |stage| {
+        stage.keys("?");
+    });
+}
+
+// contract: A1
+#[test]
+fn a_long_question_can_be_read_to_its_end() {
+    let text = "部署 and deploy, 一次又一次. ".repeat(200);
+    let label = "label ".repeat(80);
+    let one = with(question(1, text.trim(), &[label.trim(), "last"]), json!({}));
+    let mut stage = Stage::with(&[one]);
+    stage.keys("\n");
+    assert!(
+        stage.screen().contains("部署 and deploy"),
+        "{}",
+        stage.screen()
+    );
+    // Each place with the focus is in sight.
+    stage.key(KeyCode::Down);
+    assert!(
+        stage.screen().contains("> ( ) 2. last"),
+        "{}",
+        stage.screen()
+    );
+    stage.keys("s");
+    assert!(
+        stage.screen().contains("> Send answer <"),
+        "{}",
+        stage.screen()
+    );
+    // And everything before it can be scrolled to.
+    for _ in 0..20 {
+        stage.key(KeyCode::PageUp);
+    }
+    assert!(
+        stage.screen().contains("session build-42"),
+        "{}",
+        stage.screen()
+    );
+}
+
+#[test]
+fn no_text_moves_the_cursor_imitates_a_row_or_turns_what_follows() {
+    let evil = "Deploy?\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\r\n> Send answer <\u{202e}gnp.exe\u{2028}x\t.";
+    let asker = json!({"client": evil, "host": evil, "cwd": evil, "branch": evil});
+    let one = with(
+        question(1, evil, &[evil]),
+        json!({"asker": asker, "session_id": "s"}),
+    );
+    let mut stage = Stage::with(&[one.clone()]);
+    let check = |stage: &Stage| {
+        let screen = stage.screen();
+        let bad = |c: char| {
+            (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2028}')
+        };
+        assert!(!screen.contains(bad), "{screen:?}");
+        // Every row has its width: nothing moved.
+        for row in screen.lines() {
+            assert_eq!(width(row), 80, "{row:?}");
+        }
+    };
+    check(&stage);
+    stage.keys("\n1");
+    check(&stage);
+    stage.hear(with(
+        resolved(1, "bob", evil),
+        json!({"actor": {"person": evil, "surface": evil}}),
+    ));
+    check(&stage);
+    let mut stage = Stage::with(&[one]);
+    stage.hear(json!({"event": "clarify.draft", "clarify_id": id(1), "own": true, "tab": "t",
+        "answers": [{"question_id": "q1", "option_ids": [], "text": evil, "note": evil}], "text": evil}));
+    stage.keys("\n");
+    check(&stage);
+    stage.hear(json!({"event": "error", "error": evil}));
+    check(&stage);
+}
+
+#[test]
+fn a_window_of_any_size_is_drawn() {
+    for columns in [1, 20, 39, 40, 41, 99, 100, 101, 250] {
+        for rows in [1, 7, 8, 9, 60] {
+            let mut stage = Stage::sized(Language::Zh, (columns, rows), &several());
+            stage.screen();
+            stage.keys("\n\t\ttx");
+            stage.screen();
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! `askbus inbox --watch` on the whole screen, in a real terminal.
+
+use crate::support::{BINARY, ask, choose, id, one_question};
+use anyhow::Result;
+use askbus_testkit::{Askbus, AskbusUp, Balancer, McpStdio, Signal, Tmux};
+use serde_json::json;
+
+/// The view, open and connected.
+async fn watch(program: &Askbus) -> Result<Tmux> {
+    let tmux = Tmux::open(program, 80, 24).await?;
+    tmux.command("$askbus inbox --watch").await?;
+    tmux.shows("me · local · live").await?;
+    assert!(tmux.is_full_screen().await?);
+    Ok(tmux)
+}
+
+// contract: E9 E12
+#[tokio::test]
+async fn a_person_chooses_and_writes_and_the_agent_has_the_answer() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let tmux = watch(up.askbus()).await?;
+    tmux.shows("Nothing waits for you.").await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    agent
+        .call(
+            1,
+            "ask_user",
+            one_question("部署到哪里？", &["staging", "生产环境"]),
+        )
+        .await?;
+    tmux.shows("> 部署到哪里？").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("( ) 1. staging").await?;
+    tmux.keys(&["2"]).await?;
+    tmux.shows("(*) 2. 生产环境").await?;
+    tmux.types("t").await?;
+    tmux.types("但是要先备份 first").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.types("second line").await?;
+    tmux.shows("│ second line").await?;
+    // Nothing went out by choosing or by Enter in a field.
+    let person = up.person().await?;
+    assert_eq!(person.pending().await?.len(), 1);
+    tmux.keys(&["Escape"]).await?;
+    tmux.types("s").await?;
+    tmux.shows("> Send answer <").await?;
+    tmux.keys(&["Enter"]).await?;
+    let reply = agent.reply(1).await?;
+    let answer = &reply["result"]["structuredContent"]["answers"][0];
+    assert_eq!(answer["options"][0]["label"], "生产环境", "{reply:#}");
+    assert_eq!(
+        answer["text"], "但是要先备份 first\nsecond line",
+        "{reply:#}"
+    );
+    tmux.shows("Answered by you (terminal)").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("Nothing waits for you.").await?;
+    tmux.types("q").await?;
+    tmux.until("the shell again", |screen| {
+        !screen.contains("Nothing waits")
+    })
+    .await?;
+    assert!(!tmux.is_full_screen().await?);
+    Ok(())
+}
+
+// contract: E9
+#[tokio::test]
+async fn answered_elsewhere_closes_it_here_and_says_by_whom() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let tmux = watch(up.askbus()).await?;
+    let (mut script, clarify) = ask(up.askbus(), &person, "Where?", &["--choice", "here"]).await?;
+    tmux.shows("> Where?").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.types("t").await?;
+    tmux.types("mine").await?;
+    tmux.shows("│ mine").await?;
+    person.answer(&clarify, &choose("o1")).await?;
+    let screen = tmux.shows("Answered by you (HTTP)").await?;
+    assert!(screen.contains("What you wrote is kept below."), "{screen}");
+    assert!(screen.contains("→ mine"), "{screen}");
+    assert_eq!(script.end().await?.code, 0);
+    tmux.keys(&["C-c"]).await?;
+    tmux.until("the shell again", |screen| !screen.contains("Where?"))
+        .await?;
+    Ok(())
+}
+
+// contract: E12
+#[tokio::test]
+async fn the_connection_is_cut_and_comes_back_and_what_was_typed_is_there() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let way = Balancer::start(&[up.url()]).await?;
+    let tmux = watch(&up.askbus().clone().env("ASKBUS_URL", way.url())).await?;
+    let (mut script, _) = ask(up.askbus(), &person, "Notes?", &[]).await?;
+    tmux.shows("> Notes?").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.types("before").await?;
+    tmux.shows("│ before").await?;
+    // Nobody takes a connection any more, and the one that was is gone.
+    way.cut(true);
+    tmux.shows("Connection lost.").await?;
+    tmux.types(" and during").await?;
+    tmux.shows("│ before and during").await?;
+    tmux.keys(&["Escape"]).await?;
+    tmux.types("s").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("It is sent as soon as the connection is back.")
+        .await?;
+    way.cut(false);
+    tmux.shows("Answered by you (terminal)").await?;
+    let done = script.end().await?;
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(done.stdout.trim(), "before and during");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_draft_is_there_again_and_what_was_never_saved_is_left_on_the_terminal() -> Result<()> {
+    let mut up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let (_script, _) = ask(up.askbus(), &person, "Notes?", &[]).await?;
+    let tmux = watch(up.askbus()).await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.types("half an answer").await?;
+    tmux.shows("│ half an answer").await?;
+    tmux.keys(&["C-c"]).await?;
+    tmux.until("the shell again", |screen| !screen.contains("Notes?"))
+        .await?;
+    assert_eq!(person.pending().await?.len(), 1, "leaving answers nothing");
+    tmux.command("$askbus inbox --watch").await?;
+    tmux.shows("draft").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("│ half an answer").await?;
+    up.kill9().await?;
+    tmux.shows("Connection lost.").await?;
+    tmux.types(" and more").await?;
+    tmux.shows("half an answer and more").await?;
+    tmux.keys(&["C-c"]).await?;
+    let screen = tmux
+        .shows("Not sent, and not saved by the service:")
+        .await?;
+    assert!(screen.contains("→ half an answer and more"), "{screen}");
+    assert!(!tmux.is_full_screen().await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_terminal_is_given_back_however_the_view_ends_or_pauses() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let (_script, _) = ask(up.askbus(), &person, "Where?", &["--choice", "here"]).await?;
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let tmux = watch(up.askbus()).await?;
+        tmux.shows("> Where?").await?;
+        tmux.signal(signal).await?;
+        let screen = tmux
+            .until("the shell", |screen| !screen.contains("Where?"))
+            .await?;
+        assert!(!tmux.is_full_screen().await?, "{screen}");
+        // Keys are lines again, and are shown.
+        tmux.command("echo still $((20 + 22))").await?;
+        tmux.shows("still 42").await?;
+    }
+    let tmux = watch(up.askbus()).await?;
+    tmux.shows("> Where?").await?;
+    for stop in ["key", "signal"] {
+        match stop {
+            "key" => tmux.keys(&["C-z"]).await?,
+            _ => tmux.signal(Signal::TSTP).await?,
+        }
+        tmux.until("the shell", |screen| !screen.contains("> Where?"))
+            .await?;
+        assert!(!tmux.is_full_screen().await?);
+        tmux.command("fg").await?;
+        tmux.shows("> Where?").await?;
+        assert!(tmux.is_full_screen().await?);
+    }
+    tmux.resize(120, 40).await?;
+    tmux.until("list and card side by side", |screen| {
+        screen.contains("> Where?") && screen.contains("( ) 1. here")
+    })
+    .await?;
+    assert_eq!(person.pending().await?.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_persons_editor_writes_and_a_failing_one_loses_nothing() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let (mut script, _) = ask(up.askbus(), &person, "Notes?", &[]).await?;
+    let home = up.askbus().home();
+    let (good, bad) = (home.join("good"), home.join("bad"));
+    std::fs::write(&good, "#!/bin/sh\nprintf ' and 编辑器\\n' >> \"$2\"\n")?;
+    std::fs::write(&bad, "#!/bin/sh\nprintf 'rescued' > \"$2\"\nexit 3\n")?;
+    let editor = |script: &std::path::Path| format!("/bin/sh {} --wait", script.display());
+    let program = up
+        .askbus()
+        .clone()
+        .env("VISUAL", editor(&bad))
+        .env("EDITOR", editor(&good));
+    let tmux = watch(&program).await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.types("typed").await?;
+    tmux.keys(&["C-g"]).await?;
+    let screen = tmux.shows("The editor failed (exit status: 3)").await?;
+    assert!(screen.contains("│ typed"), "{screen}");
+    assert!(screen.contains("kept in"), "{screen}");
+    tmux.keys(&["C-c"]).await?;
+    tmux.until("the shell", |screen| !screen.contains("typed"))
+        .await?;
+    tmux.command("VISUAL= $askbus inbox --watch").await?;
+    tmux.shows("> Notes?").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("│ typed").await?;
+    tmux.keys(&["C-g"]).await?;
+    tmux.shows("│ typed and 编辑器").await?;
+    tmux.keys(&["Escape"]).await?;
+    tmux.types("s").await?;
+    tmux.keys(&["Enter"]).await?;
+    assert_eq!(script.end().await?.stdout.trim(), "typed and 编辑器");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_view_speaks_the_persons_language_and_needs_no_colour() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let hostile = "Deploy?\u{1b}[2J\u{1b}[31m\u{202e}";
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let question =
+        json!({"questions": [{"question": hostile, "options": ["yes"], "recommended": 0}]});
+    agent.call(1, "ask_user", question).await?;
+    let shown = person
+        .question(|m| {
+            m["question"]
+                .as_str()
+                .is_some_and(|q| q.starts_with("Deploy?"))
+        })
+        .await?;
+    let tmux = Tmux::open(
+        &up.askbus()
+            .clone()
+            .env("LANG", "zh_CN.UTF-8")
+            .env("NO_COLOR", "1"),
+        80,
+        24,
+    )
+    .await?;
+    tmux.command("$askbus inbox --watch").await?;
+    tmux.shows("1 个待回答").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("( ) 1. yes  （推荐）").await?;
+    let colored = tmux.colored_screen().await?;
+    for color in 30..=37 {
+        assert!(
+            !colored.contains(&format!("\u{1b}[{color}m")),
+            "{colored:?}"
+        );
+    }
+    tmux.types("r").await?;
+    tmux.shows("> 全部按推荐发送 <").await?;
+    tmux.keys(&["Enter"]).await?;
+    let settled = person.until_settled(id(&shown)).await?;
+    assert_eq!(
+        settled["answers"][0]["options"][0]["label"], "yes",
+        "{settled:#}"
+    );
+    assert_eq!(settled["actor"]["surface"], "terminal");
+    Ok(())
+}
+
+// contract: E9
+#[tokio::test]
+async fn where_no_terminal_is_the_lines_tell_of_late_answers_too() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let (_script, clarify) = ask(
+        up.askbus(),
+        &person,
+        "Where?",
+        &["--choice", "here", "--choice", "there"],
+    )
+    .await?;
+    let text = up.askbus().spawn(&["inbox", "--watch"])?;
+    let json = up.askbus().spawn(&["inbox", "--watch", "--json"])?;
+    text.stdout
+        .clone()
+        .find(|line| line.contains("Where?"))
+        .await?;
+    json.stdout
+        .clone()
+        .find(|line| line.contains("Where?"))
+        .await?;
+    person.answer(&clarify, &choose("o1")).await?;
+    text.stdout
+        .clone()
+        .find(|line| line.contains("→ response by me"))
+        .await?;
+    let late = person.answer(&clarify, &choose("o2")).await?;
+    assert_eq!(late.status, 409, "{late:?}");
+    text.stdout
+        .clone()
+        .find(|line| line.contains("too late, by me"))
+        .await?;
+    let line = json
+        .stdout
+        .clone()
+        .find(|line| line.contains("\"late_answers\":[{"))
+        .await?;
+    let told: serde_json::Value = serde_json::from_str(&line)?;
+    assert_eq!(
+        told["late_answers"][0]["answers"][0]["options"][0]["label"],
+        "there"
+    );
+    Ok(())
+}
