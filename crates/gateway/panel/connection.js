@@ -11,6 +11,8 @@ const LONGEST_WAIT_MS = 20_000;
 const HELLO_MS = 10_000;
 /** The service says that it is there every 20 s: silence longer than this is an end. */
 const SILENCE_MS = 45_000;
+/** And longer than this a reason not to trust it when somebody comes back to the page. */
+const DOUBT_MS = 25_000;
 /** How often silence is looked for; a longer pause between two looks was a sleep of the machine. */
 const LOOK_MS = 5000;
 /** Tries in a row after which requests are the way. */
@@ -100,10 +102,10 @@ export class Connection {
     return true;
   }
 
-  /** After a sleep nobody knows whether the other side is still there: ask anew, which takes no time. */
+  /** After a sleep nobody knows whether the other side is still there: a connection made anew is. */
   #wake() {
     if (this.#socket === null) this.retryNow();
-    else this.#listen(LOOK_MS);
+    else this.#listen(DOUBT_MS);
   }
 
   /** Gives a connection up that said nothing for so long. @param {number} ms */
@@ -160,6 +162,10 @@ export class Connection {
   #onPolling(state) {
     this.#online = state === 'online';
     this.#handlers.state(state);
+    if (state === 'online') return;
+    // Neither way is open: from now on as after any loss.
+    this.#attempt = 0;
+    this.retryNow();
   }
 
   /** @param {boolean} atOnce Whether to try again without a wait. */

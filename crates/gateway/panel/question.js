@@ -89,7 +89,9 @@ export class QuestionView {
       this.#refresh();
       edited();
     });
-    this.element = el('fieldset', { class: 'question', 'aria-labelledby': asked.id }, legend,
+    tags.id = freshId('tags');
+    const named = html.question === undefined ? null : `${tags.id} ${asked.id}`;
+    this.element = el('fieldset', { class: 'question', 'aria-labelledby': named }, legend,
       html.question === undefined ? null : asked, foldable(asked, 12),
       explanation, explanation ? foldable(explanation, 6) : null, area, this.#decline);
     this.#refresh();

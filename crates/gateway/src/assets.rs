@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use rust_embed::{EmbeddedFile, RustEmbed};
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
 #[derive(RustEmbed)]
@@ -22,7 +23,7 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/", get(index))
         .route("/assets/languages.json", get(languages))
         .route("/assets/{*path}", get(asset))
-        .layer(CompressionLayer::new())
+        .layer(CompressionLayer::new().quality(CompressionLevel::Best))
 }
 
 /// `GET /`.

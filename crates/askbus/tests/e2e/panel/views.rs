@@ -154,6 +154,8 @@ async fn the_history_is_searched_and_a_link_leads_to_one_question() -> Result<()
 
     let browser = Browser::open(1100, 960).await?;
     browser.goto(&fresh_link(&person).await?).await?;
+    // The count that comes beside it moves it.
+    browser.until("document.title === '(1) Askbus'").await?;
     browser.click("#nav a[data-view=history]").await?;
     browser
         .until("document.querySelectorAll('#history-list > li').length === 2")
