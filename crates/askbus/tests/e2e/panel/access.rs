@@ -24,7 +24,7 @@ async fn clean(browser: &Browser, axe: &str, case: &str) -> Result<()> {
     browser.run(&script).await?;
     let run = "const done = arguments[0];
         axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})
-            .then((found) => done(found.violations.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 200))])));";
+            .then((found) => done(found.violations.map((v) => [v.id, v.nodes.map((n) => [n.html.slice(0, 200), n.failureSummary, n.any.map((a) => a.data)])])));";
     let found = browser.page.execute_async(run, Vec::new()).await?;
     ensure!(found == json!([]), "{case}: {found}");
     let width = browser
@@ -77,6 +77,10 @@ async fn the_panel_breaks_no_rule_in_any_size_language_and_theme() -> Result<()>
         ("desktop", 1280, 900),
     ] {
         let browser = Browser::open(width, height).await?;
+        // A reload goes back to where the page was, sooner or later.
+        browser
+            .before_pages("history.scrollRestoration = 'manual'")
+            .await?;
         browser.goto(&fresh_link(&person).await?).await?;
         for (language, theme) in [
             ("en", "light"),
