@@ -109,6 +109,8 @@ const NAMES: Names = Names {
         "end",
         "tool",
         "group_chat",
+        "room_id",
+        "roomId",
         "name",
     ],
     words: &[
@@ -125,6 +127,7 @@ const NAMES: Names = Names {
         "clarify.respond",
         "clarify.hold",
         "clarify.draft",
+        "room.join",
         "clarify_response",
         "staging",
         "01a22db2-b5ef-72d9-8d4d-32ea513796ea",

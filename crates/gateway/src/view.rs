@@ -5,7 +5,7 @@ use crate::caller::Person;
 use crate::markdown;
 use crate::projection::Card;
 use crate::reply::outcome_fields;
-use askbus_domain::{LateAnswer, LateNote, Outcome, Timestamp};
+use askbus_domain::{Addressee, LateAnswer, LateNote, Outcome, Timestamp};
 use serde_json::{Map, Value, json};
 
 fn fields(value: Value) -> Map<String, Value> {
@@ -21,6 +21,7 @@ fn terms(card: &Card, person: Option<&Person>) -> Map<String, Value> {
     let c = &card.clarification;
     fields(json!({
         "to": c.to,
+        "room_id": c.to.as_ref().and_then(Addressee::room),
         "may_answer": person.is_some_and(|p| p.may_answer(c)),
         "parent": c.parent,
         "on_timeout": c.terms.on_timeout,
