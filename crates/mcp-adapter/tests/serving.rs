@@ -37,15 +37,27 @@ async fn the_gate_guards_the_list_the_instructions_and_the_call() {
         Gate::USER_CLARIFICATION | Gate::NATIVE_TASK_PLAN => Some("1".to_owned()),
         _ => None,
     };
-    for gate in [Gate::default(), Gate::read(native)] {
+    for (gate, plans) in [(Gate::default(), true), (Gate::read(native), false)] {
         let mut client = Client::raw(service.options(), Toolset::Studio, gate);
         let info = client.initialize().await;
         assert_eq!(info["serverInfo"]["name"], "ekko-studio-interaction");
-        assert!(info.get("instructions").is_none(), "{info}");
-        assert_eq!(
-            client.request(1, "tools/list", json!({})).await["tools"],
-            json!([])
-        );
+        // Only the agent's own plan hides ours; what may not ask is not told of asking.
+        let told = info["instructions"].as_str().unwrap_or_default();
+        assert_eq!(told.contains("ekko_studio_update_plan"), plans, "{info}");
+        assert!(!told.contains("ekko_studio_clarify"), "{info}");
+        let tools = &client.request(1, "tools/list", json!({})).await["tools"];
+        let names: Vec<&str> = tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|t| t["name"].as_str())
+            .collect();
+        let expected: &[&str] = if plans {
+            &["ekko_studio_update_plan"]
+        } else {
+            &[]
+        };
+        assert_eq!(names, expected);
         for tool in ["ekko_studio_clarify", "hermes_studio_clarify"] {
             client.call(2, tool, arguments.clone()).await;
             assert_eq!(client.error(Some(2)).await["code"], -32602);

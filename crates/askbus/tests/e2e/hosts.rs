@@ -75,7 +75,7 @@ async fn the_example_runs(url: &str, token: &str, person: &Person) -> Result<()>
         "{begun}"
     );
     assert!(instruction.contains(context), "{begun}");
-    assert_eq!(begun["capabilities"], json!(["clarify"]));
+    assert_eq!(begun["capabilities"], json!(["clarify", "plan"]));
     let shown = asked(person, "Deploy?").await?;
     person.answer(id(&shown), &choose("o2")).await?;
     let answered = step(&mut example, "answered").await?;
@@ -280,26 +280,27 @@ async fn hosts_are_refused_in_the_words_of_the_one_table() -> Result<()> {
 
 // contract: E6 E15
 #[tokio::test]
-async fn turns_that_do_not_ask_are_told_nothing() -> Result<()> {
+async fn turns_that_do_not_ask_are_told_nothing_of_asking() -> Result<()> {
     let up = AskbusUp::start(BINARY).await?;
     let host = host(&up).await?;
-    for narrow in [
-        json!({"input_kind": "command"}),
-        json!({"source": "workflow"}),
-        json!({"session_source": "global_agent"}),
-        json!({"agent_kind": "research"}),
-        json!({"terminal": true}),
+    for (narrow, plans) in [
+        (json!({"input_kind": "command"}), false),
+        (json!({"source": "workflow"}), true),
+        (json!({"session_source": "global_agent"}), true),
+        (json!({"agent_kind": "research"}), true),
+        (json!({"terminal": true}), false),
     ] {
         let mut turn = json!({"session_id": "narrow", "for_ms": 600_000});
         if let (Value::Object(turn), Value::Object(narrow)) = (&mut turn, narrow.clone()) {
             turn.extend(narrow);
         }
         let begun = begin(&host, turn).await?;
-        assert_eq!(
-            (&begun["instruction"], &begun["capabilities"]),
-            (&json!(""), &json!([])),
-            "{narrow}"
-        );
+        let told = begun["instruction"].as_str().unwrap_or_default();
+        assert_eq!(told.contains("ekko_studio_update_plan"), plans, "{begun}");
+        assert!(!told.contains("ekko_studio_clarify"), "{begun}");
+        assert_eq!(told.is_empty(), !plans, "{begun}");
+        let may = if plans { json!(["plan"]) } else { json!([]) };
+        assert_eq!(begun["capabilities"], may, "{narrow}");
         let refused = ask(&host, &begun, "May I?").await?;
         assert_eq!(reason(&refused), (409, "CONTEXT_EXPIRED"), "{narrow}");
     }

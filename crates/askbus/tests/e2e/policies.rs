@@ -115,7 +115,7 @@ async fn a_script_says_for_its_turn_what_silence_means() -> Result<()> {
             ];
             let (code, begun) = askbus.json(&args).await?;
             assert_eq!(code, 0, "{begun}");
-            assert_eq!(begun["capabilities"], json!(["clarify"]), "{begun}");
+            assert_eq!(begun["capabilities"], json!(["clarify", "plan"]), "{begun}");
             let context = begun["context_id"].as_str().unwrap_or_default().to_owned();
             let instruction = begun["instruction"].as_str().unwrap_or_default();
             assert!(instruction.contains(&context), "{begun}");
