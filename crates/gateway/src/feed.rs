@@ -311,7 +311,10 @@ impl Feed {
     /// settled several. An empty list is the end of the history.
     pub(crate) fn past(&self, tenant: &TenantId, seq: u64, most: usize) -> Vec<Past> {
         self.read(tenant, |_, tenant| {
-            let mut all = tenant.into_iter().flat_map(|t| t.projection.past(seq)).peekable();
+            let mut all = tenant
+                .into_iter()
+                .flat_map(|t| t.projection.past(seq))
+                .peekable();
             let mut found: Vec<Past> = all.by_ref().take(most.max(1)).collect();
             let last = found.last().map(Past::seq);
             while let Some(same) = all.next_if(|past| Some(past.seq()) == last) {

@@ -8,7 +8,9 @@ use crate::params::{Id, Params};
 use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, PassOn, Sent};
 use crate::trace::Trace;
-use crate::{assets, channels, events, history, lookup, metrics, plans, sign_in, socket, studio, turns, view};
+use crate::{
+    assets, channels, events, history, lookup, metrics, plans, sign_in, socket, studio, turns, view,
+};
 use askbus_domain::{Actor, GoesOn, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;

@@ -60,7 +60,9 @@ pub(crate) async fn request(
         profile: said.profile,
         asker_id: call.asker_id.clone(),
         dialect: Dialect::Studio.as_str().to_owned(),
-        input: Some(proto::ask_request::Input::ArgumentsJson(said.arguments_json)),
+        input: Some(proto::ask_request::Input::ArgumentsJson(
+            said.arguments_json,
+        )),
         call_limit_ms: Some(CALL_LIMIT_MS),
         ..proto::AskRequest::default()
     };

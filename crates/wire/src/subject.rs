@@ -116,11 +116,7 @@ pub fn parse_inbox(subject: &str) -> Option<(TenantId, SessionId, String)> {
 
 /// Where a position of a tenant is kept.
 pub fn position(tenant: &TenantId, name: &str) -> String {
-    format!(
-        "askbus.position.{}.{}",
-        token(tenant.as_str()),
-        token(name)
-    )
+    format!("askbus.position.{}.{}", token(tenant.as_str()), token(name))
 }
 
 /// Where the draft of one of a person's tabs is kept: a second tab must not overwrite the first. A

@@ -93,7 +93,9 @@ fn malformed(what: &str) -> WireError {
 
 fn sent(object: Value) -> Result<Sent, WireError> {
     serde_json::from_value(object).map_err(|_| {
-        malformed("clarify.respond takes response, or action and answers; what you wrote was not sent")
+        malformed(
+            "clarify.respond takes response, or action and answers; what you wrote was not sent",
+        )
     })
 }
 
@@ -127,7 +129,9 @@ impl Socket {
             return Err(malformed(&format!("event must be one of {events}")).into());
         }
         if event == rooms::JOIN {
-            let room = frame.room_id.ok_or_else(|| malformed("roomId is required"))?;
+            let room = frame
+                .room_id
+                .ok_or_else(|| malformed("roomId is required"))?;
             return Err(Refused::Reply(self.join_room(&room)));
         }
         let Some(id) = frame.clarify_id else {

@@ -23,7 +23,10 @@ impl Socket {
 
     pub(super) async fn replay(&mut self, snapshot: &Snapshot, first: bool) -> Step {
         for (seq, card) in &snapshot.resolved {
-            if let Some(object) = self.resolved(card, *seq).filter(|_| self.wants(&card.session)) {
+            if let Some(object) = self
+                .resolved(card, *seq)
+                .filter(|_| self.wants(&card.session))
+            {
                 self.send(&object).await?;
             }
         }
@@ -59,7 +62,11 @@ impl Socket {
             Speech::Studio => {
                 let (now, asker) = self.asker(card);
                 let object = view::requested(card, now, asker, &self.person);
-                Some(if self.panel { view::rendered(object, card) } else { object })
+                Some(if self.panel {
+                    view::rendered(object, card)
+                } else {
+                    object
+                })
             }
             Speech::Interaction => interaction::request(card),
         }

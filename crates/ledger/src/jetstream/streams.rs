@@ -233,8 +233,7 @@ fn differences(found: &Config, wanted: &Config) -> Vec<String> {
     );
     check(
         "max_age",
-        found.max_age.is_zero()
-            || !wanted.max_age.is_zero() && found.max_age >= wanted.max_age,
+        found.max_age.is_zero() || !wanted.max_age.is_zero() && found.max_age >= wanted.max_age,
         format!("{:?}", found.max_age),
         if wanted.max_age.is_zero() {
             "unlimited".to_owned()

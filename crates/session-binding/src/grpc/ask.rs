@@ -165,7 +165,6 @@ fn response(
         requested_at_ms: asked.requested_at.unix_millis(),
         adjusted: asked.adjusted.as_ref().map(Into::into),
         reattached: asked.ask_id != *ask_id,
-        settled: (!asked.is_pending())
-            .then(|| convert::clarification(session_id.as_str(), asked)),
+        settled: (!asked.is_pending()).then(|| convert::clarification(session_id.as_str(), asked)),
     }
 }

@@ -4,8 +4,8 @@ use crate::grpc::ask::word;
 use crate::grpc::turn::invalid;
 use crate::service::Core;
 use askbus_domain::{
-    Addressee, BeginCommand, Dialect, HostTurn, Language, Millis, OnTimeout, PolicyLayer, Scope, TenantId,
-    Turn, WhenAbsent, Wish, instruction,
+    Addressee, BeginCommand, Dialect, HostTurn, Language, Millis, OnTimeout, PolicyLayer, Scope,
+    TenantId, Turn, WhenAbsent, Wish, instruction,
 };
 use askbus_wire::convert;
 use askbus_wire::proto::{BeginTurnRequest, BeginTurnResponse, TurnPolicy};

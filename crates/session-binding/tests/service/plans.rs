@@ -197,12 +197,7 @@ async fn a_plan_nobody_works_on_is_interrupted_after_a_restart(world: World) {
         (2, ExecutionState::Interrupted)
     );
     let agent = world.agent(&replica);
-    let refused = try_update(
-        &agent,
-        &context,
-        "u2",
-        vec![step("a", "pending")],
-    );
+    let refused = try_update(&agent, &context, "u2", vec![step("a", "pending")]);
     assert_eq!(code(&refused.await.unwrap_err()), ErrorCode::NoActiveTurn);
     replica.stop().await;
 }
