@@ -1,6 +1,13 @@
 //! The plan card: its limits and rules, its revisions, and how it ends with its turn.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+// Plans are given away where they are sent, and numbers are small.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::needless_pass_by_value,
+    clippy::cast_possible_truncation
+)]
 
 mod fixture;
 
@@ -300,8 +307,14 @@ fn the_plan_ends_with_its_turn_and_the_service_completes_nothing() {
         let after = before.ended(&ended);
         assert_eq!((after.revision, after.execution_state), (2, state));
         let statuses: Vec<StepStatus> = after.steps.iter().map(|s| s.status).collect();
-        use StepStatus::{Completed, Pending};
-        assert_eq!(statuses, [Completed, Pending, Pending]);
+        assert_eq!(
+            statuses,
+            [
+                StepStatus::Completed,
+                StepStatus::Pending,
+                StepStatus::Pending
+            ]
+        );
         assert_eq!((after.created_at, after.updated_at), (at(1), at(2_000)));
         // An end that is told again, and that of another plan, change nothing.
         assert_eq!(after.ended(&ended), after);

@@ -26,10 +26,11 @@ pub(crate) async fn plan(world: &World, asker: &Asker, name: &str, mut random: R
         match asker.update_plan(&call).await {
             Ok(shown) => world.records().planned.push(Planned { text, shown }),
             Err(error) => match error.code {
-                // It may be shown all the same.
-                ErrorCode::Unavailable | ErrorCode::LogUnavailable => {}
-                // Its turn is over.
-                ErrorCode::ContextExpired | ErrorCode::NoActiveTurn => {}
+                // It may be shown all the same, or its turn is over.
+                ErrorCode::Unavailable
+                | ErrorCode::LogUnavailable
+                | ErrorCode::ContextExpired
+                | ErrorCode::NoActiveTurn => {}
                 code => world.broken(format!("{text}: a plan was refused: {}", code.as_str())),
             },
         }
