@@ -42,7 +42,8 @@ pub(crate) struct ChannelTable {
     /// Where messages go; of WeChat the interface itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    /// File with the signing key of a webhook, or with the credential of a bot.
+    /// File with the signing key of a webhook, or with the credential of a bot; in the home folder
+    /// unless it is a whole path.
     credential_file: PathBuf,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     limits: Option<ChannelLimits>,
@@ -54,6 +55,22 @@ pub(crate) struct ChannelTable {
 enum Kind {
     Webhook,
     Wechat,
+}
+
+impl ChannelTable {
+    /// What `askbus config show` says of it: nothing that must stay secret, not even where it is.
+    pub(crate) fn shown(&self) -> String {
+        let kind = match self.kind {
+            Kind::Webhook => "webhook",
+            Kind::Wechat => "wechat",
+        };
+        format!("{kind} of tenant {}", self.tenant)
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// Somebody who answers.
@@ -77,11 +94,11 @@ fn default_profiles() -> Vec<String> {
 }
 
 /// The channels of a gateway; the message of an error names the channel and the key.
-pub(crate) fn options(tables: &[ChannelTable]) -> Result<Vec<ChannelOptions>, String> {
-    tables.iter().map(channel).collect()
+pub(crate) fn options(tables: &[ChannelTable], home: &Path) -> Result<Vec<ChannelOptions>, String> {
+    tables.iter().map(|table| channel(table, home)).collect()
 }
 
-fn channel(table: &ChannelTable) -> Result<ChannelOptions, String> {
+fn channel(table: &ChannelTable, home: &Path) -> Result<ChannelOptions, String> {
     let at = |key: &str, problem: &dyn std::fmt::Display| {
         format!("channel {}: {key} {problem}", table.name)
     };
@@ -97,7 +114,8 @@ fn channel(table: &ChannelTable) -> Result<ChannelOptions, String> {
         })
     });
     let people = people.collect::<Result<Vec<_>, String>>()?;
-    let secret = secret(&table.credential_file).map_err(|e| at("credential_file", &e))?;
+    let secret =
+        secret(&home.join(&table.credential_file)).map_err(|e| at("credential_file", &e))?;
     let target = |url: &str| Target::parse(url).map_err(|e| at("url", &e));
     let (way, limits) = match table.kind {
         Kind::Webhook => {
@@ -183,7 +201,7 @@ mod tests {
         }
         let toml = toml.replace("DIR", &dir.display().to_string());
         let tables: Result<Tables, _> = figment::Figment::from(Toml::string(&toml)).extract();
-        options(&tables.map_err(|e| e.to_string())?.channels)
+        options(&tables.map_err(|e| e.to_string())?.channels, dir)
     }
 
     fn write(dir: &Path, name: &str, text: &str, mode: u32) {
@@ -212,7 +230,7 @@ mod tests {
             [[channels]]
             name = "mine"
             kind = "wechat"
-            credential_file = "DIR/bot"
+            credential_file = "bot"
             people = [{ from = "o9@im.wechat", subject = "ann" }]
         "#;
         let channels = read(dir.path(), table).unwrap();

@@ -316,6 +316,9 @@ impl Settings {
         for name in self.policy_names() {
             self.show_one(&mut text, &name);
         }
+        for channel in &self.config.channels {
+            let _ = writeln!(text, "channel {:<8} {}", channel.name(), channel.shown());
+        }
         text
     }
 

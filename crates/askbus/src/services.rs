@@ -134,7 +134,7 @@ pub(crate) fn host_names(config: &Config) -> Vec<String> {
 }
 
 pub(crate) fn channels(config: &Config) -> Result<Vec<askbus_gateway::ChannelOptions>, Failure> {
-    crate::channels::options(&config.channels).map_err(|e| Failure::new(CONFIG, e))
+    crate::channels::options(&config.channels, &config.home).map_err(|e| Failure::new(CONFIG, e))
 }
 
 pub(crate) fn tenants(config: &Config) -> Result<Tenants, Failure> {

@@ -162,6 +162,9 @@ async fn services_can_do_their_work() {
     let person = askbus_domain::PersonId::new("ana").unwrap();
     reached!(gateway.bus.drafts.put(&t, &s, id, &person, &draft("P")));
     assert_eq!(reached!(gateway.bus.drafts.list(&t, &s, id)).len(), 1);
+    let placed = reached!(gateway.bus.positions.put(&t, "channel", 0, b"one"));
+    let position = reached!(gateway.bus.positions.get(&t, "channel")).unwrap();
+    assert_eq!(Some(position.revision), placed);
     for (who, instance) in [(&binding, "session-binding"), (&gateway, "gateway")] {
         let heartbeat = Heartbeat {
             service: instance.to_owned(),
@@ -321,6 +324,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "clarify.resolved.t.s",
             "clarify.respond.t.s.i",
             "askbus.draft.t.s.i.p.x",
+            "askbus.position.t.n",
             "askbus.alive.gateway.x",
             "_INBOX.observer.x",
             "$JS.API.STREAM.DELETE.ASKBUS_LOG",
@@ -328,6 +332,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "$JS.API.STREAM.UPDATE.ASKBUS_LOG",
             "$JS.API.STREAM.MSG.DELETE.ASKBUS_LOG",
             "$JS.API.STREAM.MSG.GET.ASKBUS_DRAFTS",
+            "$JS.API.STREAM.MSG.GET.ASKBUS_POSITIONS",
             "$JS.API.STREAM.CREATE.OTHER",
             "$JS.API.CONSUMER.CREATE.ASKBUS_INBOX.all.clarify.>",
         ],
@@ -343,6 +348,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "$JS.API.STREAM.MSG.DELETE.ASKBUS_LOG",
             "$JS.API.CONSUMER.CREATE.ASKBUS_INBOX",
             "$JS.API.CONSUMER.CREATE.ASKBUS_DRAFTS",
+            "$JS.API.CONSUMER.CREATE.ASKBUS_POSITIONS",
             "$JS.API.CONSUMER.MSG.NEXT.ASKBUS_INBOX.inbox-t",
             "$JS.ACK.ASKBUS_INBOX.inbox-t.1.1.1.1.0",
         ],
@@ -351,6 +357,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         "mcp-adapter",
         &[
             "clarify.requested.t.s",
+            "askbus.position.t.n",
             "askbus.alive.gateway.x",
             "$JS.API.STREAM.INFO.ASKBUS_LOG",
             "$JS.API.CONSUMER.CREATE.ASKBUS_LOG",

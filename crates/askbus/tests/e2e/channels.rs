@@ -5,7 +5,9 @@ mod wechat;
 
 use crate::support::BINARY;
 use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::{Askbus, AskbusUp, Hook, HookMessage, McpStdio, Person, Process, folder};
+use askbus_testkit::{
+    Askbus, AskbusUp, Hook, HookMessage, McpStdio, Person, Process, Service, folder,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
@@ -285,5 +287,44 @@ async fn a_configuration_that_cannot_be_served_stops_it() -> Result<()> {
             "{words}: {done:?}"
         );
     }
+    Ok(())
+}
+
+const README: &str = include_str!("../../../../README.md");
+
+/// The block of a section of the README that is marked as `kind`.
+fn block(section: &str, kind: &str) -> Result<&'static str> {
+    let mark = format!("```{kind}\n");
+    let part = README.split("\n## ").find(|p| p.starts_with(section));
+    let (_, rest) = part
+        .context("no such section")?
+        .split_once(&mark)
+        .context("no such block")?;
+    let (block, rest) = rest.split_once("```").context("no end")?;
+    ensure!(!rest.contains(&mark), "a second block that nothing runs");
+    Ok(block)
+}
+
+#[tokio::test]
+async fn the_commands_of_the_readme() -> Result<()> {
+    let (home, hook) = (folder()?, Hook::start().await?);
+    let at_home = home.path().to_str().context("not UTF-8")?;
+    let command = block("In a chat", "sh")?.replace("~/.askbus", at_home);
+    let made = std::process::Command::new("bash")
+        .args(["-c", &command])
+        .status()?;
+    ensure!(made.success(), "{command}");
+    hook.trust(&std::fs::read_to_string(home.path().join("team.key"))?)?;
+    let table = block("In a chat", "toml")?.replace("http://127.0.0.1:9000/askbus", hook.address());
+    ensure!(table.contains(hook.address()), "{table}");
+    std::fs::write(home.path().join("config.toml"), table)?;
+    let askbus = Askbus::new(Path::new(BINARY), home.path());
+    let up = Service::ready(askbus.spawn(&["up", "--json"])?).await?;
+    let asking = askbus.spawn(&["ask", "Told as the README says?", "--choice", "yes"])?;
+    hook.told("question.asked", "Told as the README says?")
+        .await?;
+    let said = hook.say(&up.address, "team", "1").await?;
+    assert_eq!(verdict(&said), "settled", "{said}");
+    assert_eq!(asking.finish().await?.stdout.trim(), "yes");
     Ok(())
 }

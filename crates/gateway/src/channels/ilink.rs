@@ -210,7 +210,7 @@ fn received(message: Value) -> Option<Received> {
         return None;
     }
     let id = match &message.message_id {
-        Value::String(id) => id.clone(),
+        Value::String(id) if !id.is_empty() => id.clone(),
         Value::Number(id) => id.to_string(),
         // Without a name the same message cannot be told from another.
         _ => format!("{:?} {}", message.create_time_ms, message.context_token),
@@ -241,6 +241,46 @@ fn quoted(message: &Quoted) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fuzz_what_the_interface_answers() {
+        let names = askbus_fuzz::Names {
+            fields: &[
+                "message_id",
+                "from_user_id",
+                "message_type",
+                "create_time_ms",
+                "context_token",
+                "item_list",
+                "text_item",
+                "text",
+                "ref_msg",
+                "title",
+                "message_item",
+                "msgs",
+                "ret",
+            ],
+            words: &[
+                "o9@im.wechat",
+                "1",
+                "-14",
+                "9223372036854775808",
+                "null",
+                "❓ #b2c2",
+            ],
+        };
+        askbus_fuzz::fuzz_json!(names, |value: Value| {
+            for message in [
+                value.clone(),
+                json!({"from_user_id": "o", "message_type": 1, "item_list": [value]}),
+            ] {
+                if let Some(read) = received(message) {
+                    assert!(!read.from.is_empty() && !read.id.is_empty());
+                    assert!(read.quotes.is_none_or(|quoted| !quoted.trim().is_empty()));
+                }
+            }
+        });
+    }
 
     #[test]
     fn a_message_of_a_person_is_read_and_nothing_else() {

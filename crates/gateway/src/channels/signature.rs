@@ -90,7 +90,7 @@ impl SigningKey {
         if id.is_empty() || id.len() > MAX_ID {
             return Err(Unsigned::Headers);
         }
-        if now.saturating_sub(at).abs() > TOLERANCE_S {
+        if now.abs_diff(at) > TOLERANCE_S.unsigned_abs() {
             return Err(Unsigned::Stale);
         }
         Ok(Signed {

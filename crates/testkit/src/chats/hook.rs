@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The key that signs both ways.
+/// The key that signs both ways unless another one is named.
 const KEY: [u8; 32] = [0x42; 32];
 
 /// How a message is answered.
@@ -45,6 +45,7 @@ pub struct HookMessage {
 }
 
 struct Shared {
+    key: Mutex<Vec<u8>>,
     answer: Mutex<HookAnswer>,
     seen: Mutex<Vec<HookMessage>>,
     problem: Mutex<Option<String>>,
@@ -81,6 +82,7 @@ impl Hook {
         let key = format!("whsec_{}\n", STANDARD.encode(KEY));
         private(&credential, &key)?;
         let shared = Arc::new(Shared {
+            key: Mutex::new(KEY.to_vec()),
             answer: Mutex::new(HookAnswer::Status(204)),
             seen: Mutex::default(),
             problem: Mutex::default(),
@@ -112,6 +114,21 @@ impl Hook {
             self.address,
             self.credential.display()
         )
+    }
+
+    /// The address that messages go to.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// From now on signs and checks with the key written down here.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn trust(&self, key: &str) -> Result<()> {
+        let key = key.trim().strip_prefix("whsec_").context("no key")?;
+        *lock(&self.shared.key) = STANDARD.decode(key)?;
+        Ok(())
     }
 
     /// From now on answers like this.
@@ -180,7 +197,7 @@ impl Hook {
     ) -> Result<(u16, Value)> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let body = body.to_string();
-        let signature = sign(id, &now.to_string(), body.as_bytes());
+        let signature = self.shared.sign(id, &now.to_string(), body.as_bytes());
         self.send(gateway, channel, [id, &now.to_string(), &signature], body)
             .await
     }
@@ -241,11 +258,13 @@ pub(super) fn private(path: &std::path::Path, text: &str) -> Result<()> {
     )?)
 }
 
-fn sign(id: &str, at: &str, body: &[u8]) -> String {
-    let mut message = format!("{id}.{at}.").into_bytes();
-    message.extend_from_slice(body);
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &KEY), &message);
-    format!("v1,{}", STANDARD.encode(tag))
+impl Shared {
+    fn sign(&self, id: &str, at: &str, body: &[u8]) -> String {
+        let mut message = format!("{id}.{at}.").into_bytes();
+        message.extend_from_slice(body);
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &lock(&self.key));
+        format!("v1,{}", STANDARD.encode(hmac::sign(&key, &message)))
+    }
 }
 
 async fn take(
@@ -261,7 +280,7 @@ async fn take(
     };
     let (id, at) = (header("webhook-id"), header("webhook-timestamp"));
     let parsed: Result<Value, _> = serde_json::from_slice(&body);
-    if header("webhook-signature") != sign(id, at, &body) || parsed.is_err() {
+    if header("webhook-signature") != shared.sign(id, at, &body) || parsed.is_err() {
         *lock(&shared.problem) = Some(format!("not signed, or no JSON: {headers:?} {body:?}"));
     }
     let answer = *lock(&shared.answer);
