@@ -241,12 +241,10 @@ impl Entry {
                 }
                 buttons
             }
-            Status::Waiting | Status::Sent { .. } => Vec::new(),
             Status::Sending { again: None, .. } => vec![Button::TakeBack],
-            Status::Sending { .. } => Vec::new(),
-            Status::Settled { .. } => vec![Button::Close],
+            Status::Waiting | Status::Sent { .. } | Status::Sending { .. } => Vec::new(),
             Status::Late(late) if late.may_pass_on() => vec![Button::PassOn, Button::Close],
-            Status::Late(_) => vec![Button::Close],
+            Status::Settled { .. } | Status::Late(_) => vec![Button::Close],
         }
     }
 

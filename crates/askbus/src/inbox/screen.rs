@@ -2,7 +2,7 @@
 
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{cursor, execute};
 use ratatui::Terminal;
@@ -51,12 +51,15 @@ impl Screen {
     /// Takes it over again; nothing of what was drawn counts any more.
     pub(super) fn resume(&mut self) -> Result<()> {
         take_over()?;
-        self.terminal.clear()
+        self.forget()
     }
 
     /// Draws everything anew the next time.
     pub(super) fn forget(&mut self) -> Result<()> {
-        self.terminal.clear()
+        // Not by the terminal's own `clear`: it asks where the cursor is, and nobody reads the reply.
+        execute!(stdout(), Clear(ClearType::All))?;
+        self.terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+        Ok(())
     }
 }
 

@@ -70,6 +70,10 @@ impl Stage {
         &self.done[before..]
     }
 
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "objects are written where they are heard"
+    )]
     fn hear(&mut self, object: Value) -> Vec<Effect> {
         let heard = Heard::read(&object).unwrap_or_else(|| panic!("not understood: {object}"));
         self.happens(Event::Heard(Box::new(heard), server_now(&object)))

@@ -6,7 +6,7 @@ use super::entry::Spot;
 use super::heard::{Heard, server_now};
 use super::render::render;
 use super::screen::Screen;
-use super::state::{Effect, Event, Moment, State};
+use super::state::{EditorTrouble, Effect, Event, Moment, State};
 use super::update::update;
 use super::words::words;
 use crate::exit::{Failure, UNAVAILABLE};
@@ -44,6 +44,8 @@ pub(super) async fn run(panel: &Panel, language: Language) -> Result<(), Failure
         refused: None,
     };
     let ended = view.live(&mut screen).await;
+    // What is typed from here on is the shell's.
+    view.keys = None;
     drop(screen);
     view.leave().await;
     ended
@@ -88,6 +90,7 @@ impl Signals {
 }
 
 /// What a signal tells.
+#[derive(Clone, Copy)]
 enum Told {
     Leave,
     Interrupted,
@@ -147,14 +150,14 @@ impl View {
                 self.take_back(screen)?;
                 self.happens(Event::Edited(id, spot, editor.outcome(status)), screen)
             }
-            key = keys => match key {
-                Some(Ok(event)) => self.terminal_event(event, screen),
-                // The terminal is gone.
-                Some(Err(_)) | None => {
-                    self.leaving = true;
-                    Ok(())
+            key = keys => {
+                if let Some(Ok(event)) = key {
+                    return self.terminal_event(event, screen);
                 }
-            },
+                // The terminal is gone.
+                self.leaving = true;
+                Ok(())
+            }
             news = self.connection.next() => self.news(news, screen),
             _ = self.tick.tick() => self.happens(Event::Tick, screen),
         }
@@ -288,6 +291,16 @@ impl View {
         }
         self.connection.close().await;
         print_unsent(&state);
+        if let Some((_, _, editor)) = self.editor.take() {
+            let ended = editor.outcome(Err(std::io::ErrorKind::Interrupted.into()));
+            if let Err(EditorTrouble {
+                error,
+                kept: Some(path),
+            }) = ended
+            {
+                println!("{}", (words(state.language).editor_kept)(&error, &path));
+            }
+        }
     }
 }
 

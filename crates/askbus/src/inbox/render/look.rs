@@ -8,6 +8,7 @@ pub(super) struct Look {
     color: bool,
 }
 
+#[allow(clippy::unused_self, reason = "all looks are asked for in one way")]
 impl Look {
     pub(super) fn new(color: bool) -> Self {
         Self { color }

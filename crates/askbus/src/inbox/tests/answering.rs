@@ -82,7 +82,7 @@ fn the_first_key_in_a_question_holds_it_once_and_tab_does_not() {
 #[test]
 fn a_hold_without_a_connection_is_said_when_it_is_back() {
     let one = deadline(1, "Deploy where?", &["staging"]);
-    let mut stage = Stage::with(&[one.clone()]);
+    let mut stage = Stage::with(std::slice::from_ref(&one));
     stage.happens(Event::Lost);
     assert_eq!(said(&stage.keys("\n1")), Vec::<Value>::new());
     let before = stage.done.len();

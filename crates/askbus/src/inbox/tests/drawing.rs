@@ -152,7 +152,7 @@ fn no_text_moves_the_cursor_imitates_a_row_or_turns_what_follows() {
         question(1, evil, &[evil]),
         json!({"asker": asker, "session_id": "s"}),
     );
-    let mut stage = Stage::with(&[one.clone()]);
+    let mut stage = Stage::with(std::slice::from_ref(&one));
     let check = |stage: &Stage| {
         let screen = stage.screen();
         let bad = |c: char| {

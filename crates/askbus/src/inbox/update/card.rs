@@ -1,7 +1,7 @@
 //! Keys while a card has them. Choosing never sends; only a button that has the focus does, at Enter.
 
 use super::Effects;
-use crate::inbox::entry::{Button, Spot};
+use crate::inbox::entry::{Button, Entry, Spot};
 use crate::inbox::field::Field;
 use crate::inbox::say::What;
 use crate::inbox::state::{EditorTrouble, Effect, Link, Moment, Pane, State};
@@ -62,13 +62,13 @@ impl State {
             (KeyCode::Char('w'), true, _) => self.write(Field::delete_word),
             (KeyCode::Char('u'), true, _) => self.write(Field::delete_to_line_start),
             (KeyCode::Left, true, _) | (KeyCode::Char('b'), _, true) => {
-                self.move_in(Field::word_left)
+                self.move_in(Field::word_left);
             }
             (KeyCode::Right, true, _) | (KeyCode::Char('f'), _, true) => {
-                self.move_in(Field::word_right)
+                self.move_in(Field::word_right);
             }
             (KeyCode::Char(c), false, false) => {
-                self.write(|field| field.insert(c.encode_utf8(&mut [0; 4])))
+                self.write(|field| field.insert(c.encode_utf8(&mut [0; 4])));
             }
             (KeyCode::Enter, ..) => self.write(|field| field.insert("\n")),
             (KeyCode::Backspace, ..) => self.write(Field::backspace),
@@ -100,7 +100,7 @@ impl State {
 
     /// Changes the text of the field that has the focus.
     pub(super) fn write(&mut self, change: impl FnOnce(&mut Field)) {
-        if self.entry().is_some_and(|entry| entry.is_answerable()) {
+        if self.entry().is_some_and(Entry::is_answerable) {
             self.move_in(change);
             self.changed();
         }

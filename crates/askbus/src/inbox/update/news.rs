@@ -148,7 +148,7 @@ impl State {
                 });
             }
             Status::Waiting | Status::Sending { .. } | Status::Sent { .. } => {
-                self.end(id, Some(outcome))
+                self.end(id, Some(outcome));
             }
         }
     }
