@@ -52,12 +52,29 @@ export function pastRow(item, actions, open) {
   const fill = () => {
     if (filled || !details.open) return;
     filled = true;
-    details.append(body(item, outcome, actions));
+    const shown = body(item, outcome, actions);
+    details.append(shown);
+    if (item.html !== undefined) return;
+    // Lists come without: one question's texts are rendered when somebody reads them.
+    void renderedTexts(item.clarify_id).then((html) => {
+      if (Object.keys(html).length === 0) return;
+      shown.replaceWith(body({ ...item, html }, outcome, actions));
+    });
   };
   details.addEventListener('toggle', fill);
   details.open = open;
   fill();
   return row;
+}
+
+/** @param {string} id @returns {Promise<Record<string, import('./types.js').QuestionHtml>>} */
+async function renderedTexts(id) {
+  try {
+    const answer = await fetch(`/api/clarifications/${encodeURIComponent(id)}?html=1`);
+    return answer.ok ? ((await answer.json()).clarification?.html ?? {}) : {};
+  } catch {
+    return {};
+  }
 }
 
 /** @param {Past} item @param {import('./types.js').Outcome} outcome @param {PastActions} actions */
@@ -74,8 +91,9 @@ function body(item, outcome, actions) {
       const chosen = answer?.options ? answer.options.some((o) => o.id === option.id) : labels.includes(option.label);
       const said = el('span', { class: 'unseen' });
       if (chosen) label(said, 'history.chosen');
-      return el('li', { 'data-chosen': String(chosen) }, said, words('span', '', option.label),
-        option.description ? words('span', 'option-description', option.description) : null);
+      const own = html?.options?.[option.id];
+      return el('li', { 'data-chosen': String(chosen) }, said, prose('span', '', option.label, own?.label),
+        option.description ? prose('span', 'option-description', option.description, own?.description) : null);
     });
     if (options.length > 0) node.append(el('ul', { class: 'past-options' }, ...options));
     node.append(...texts.map((text) => words('p', 'chosen-text', text)));

@@ -85,6 +85,12 @@ async fn markdown_is_rendered_and_html_stays_text() -> Result<()> {
     let reply = agent.reply(1).await?;
     let answer = &reply["result"]["structuredContent"]["answers"][0];
     assert_eq!(answer["options"][0]["label"], "Use `btree`", "{reply}");
+
+    // It reads the same when it is looked up later.
+    browser.goto(&format!("{}/#/history", up.url())).await?;
+    browser.click("#history-list summary").await?;
+    browser.find("#history-list .past-asked table").await?;
+    says(&browser, "#history-list [data-chosen=true]", "Use btree").await?;
     browser.close().await
 }
 
