@@ -1,6 +1,6 @@
 //! What a reply in a chat says of one question, in Chinese and in English, hostile ones included.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
 use askbus_domain::text_channel::{Unclear, named_option, read_choice};
 use askbus_domain::{AnswerEntry, Dialect, MAX_ANSWER_CHARS, Question, parse_arguments};

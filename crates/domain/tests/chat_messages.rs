@@ -1,6 +1,6 @@
 //! Questions and what became of them as people read them in a chat, and what fits a channel.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
 mod fixture;
 

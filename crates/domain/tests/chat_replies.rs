@@ -1,6 +1,6 @@
 //! Which question a reply in a chat is for, and what it does to it.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
 mod fixture;
 

@@ -1,6 +1,6 @@
 //! Replies as people send them in a chat.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
 use askbus_domain::text_channel::{
     Act, Chat, EndedHere, Length, Reply, Tag, Telling, Understood, Unit, WaitingHere, split,
@@ -124,7 +124,9 @@ fn check(chat: &Chat, text: &str, about: Option<&str>) {
         }
         Understood::Goes { id, so_far, next } => {
             assert!(next < of(id).len());
-            so_far.iter().for_each(|entry| check_entry(entry, text));
+            for entry in &so_far {
+                check_entry(entry, text);
+            }
         }
         Understood::Unclear { id, question, why } => {
             let questions = of(id);
