@@ -172,13 +172,16 @@ async fn the_terminal_is_given_back_however_the_view_ends_or_pauses() -> Result<
     }
     let tmux = watch(up.askbus()).await?;
     tmux.shows("> Where?").await?;
-    for stop in ["key", "signal"] {
+    for (times, stop) in [(1, "key"), (2, "signal")] {
         match stop {
             "key" => tmux.keys(&["C-z"]).await?,
             _ => tmux.signal(Signal::TSTP).await?,
         }
-        tmux.until("the shell", |screen| !screen.contains("> Where?"))
-            .await?;
+        // The shell has seen it stop: what is typed is the shell's.
+        tmux.until("a stopped job", |screen| {
+            screen.matches("Stopped").count() == times
+        })
+        .await?;
         assert!(!tmux.is_full_screen().await?);
         tmux.command("fg").await?;
         tmux.shows("> Where?").await?;
