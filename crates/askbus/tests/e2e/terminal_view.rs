@@ -129,6 +129,7 @@ async fn a_draft_is_there_again_and_what_was_never_saved_is_left_on_the_terminal
     let person = up.person().await?;
     let (_script, _) = ask(up.askbus(), &person, "Notes?", &[]).await?;
     let tmux = watch(up.askbus()).await?;
+    tmux.shows("> Notes?").await?;
     tmux.keys(&["Enter"]).await?;
     tmux.types("half an answer").await?;
     tmux.shows("│ half an answer").await?;
@@ -212,6 +213,7 @@ async fn the_persons_editor_writes_and_a_failing_one_loses_nothing() -> Result<(
         .env("VISUAL", editor(&bad))
         .env("EDITOR", editor(&good));
     let tmux = watch(&program).await?;
+    tmux.shows("> Notes?").await?;
     tmux.keys(&["Enter"]).await?;
     tmux.types("typed").await?;
     tmux.keys(&["C-g"]).await?;
@@ -260,6 +262,7 @@ async fn the_view_speaks_the_persons_language_and_needs_no_colour() -> Result<()
     .await?;
     tmux.command("$askbus inbox --watch").await?;
     tmux.shows("1 个待回答").await?;
+    tmux.shows("> Deploy?").await?;
     tmux.keys(&["Enter"]).await?;
     tmux.shows("( ) 1. yes  （推荐）").await?;
     let colored = tmux.colored_screen().await?;
