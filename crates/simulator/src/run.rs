@@ -208,7 +208,9 @@ async fn simulate(seed: u64) -> Report {
         look_for_drafts(world).await;
         look_at_others(world, &handle, &mut random).await;
     }
-    worlds.iter().for_each(|world| world.over.cancel());
+    for world in &worlds {
+        world.over.cancel();
+    }
     while background.join_next().await.is_some() {}
     let report = judge(seed, &worlds, &handle);
     drop(handle);

@@ -1,7 +1,7 @@
 //! Moments as people write them.
 
 use super::duration::parse_duration;
-use askbus_domain::{Millis, Timestamp};
+use askbus_domain::Timestamp;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::Error;

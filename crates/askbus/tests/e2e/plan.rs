@@ -496,6 +496,9 @@ async fn insist(host: &Person, context: &str, update_id: &str) -> Result<Value> 
     within("a plan is shown", shown).await?
 }
 
+/// How often its service dies.
+const ROUNDS: u64 = 6;
+
 // contract: E16
 #[tokio::test]
 async fn an_update_counts_once_however_often_its_service_dies_before_it_says_so() -> Result<()> {
@@ -506,7 +509,6 @@ async fn an_update_counts_once_however_often_its_service_dies_before_it_says_so(
     let token = team.credential("host", "acme", "default", "ci").await?;
     let host = Person::bearer(&address, &token)?;
     let context = begin(&host, json!({"session_id": "s", "for_ms": 600_000})).await?;
-    const ROUNDS: u64 = 6;
     for round in 0..ROUNDS {
         let update_id = format!("update-{round}");
         let (asking, at) = (Person::bearer(&gateway.address, &token)?, context.clone());

@@ -106,7 +106,8 @@ pub async fn ensure_streams(
     let context = ContextBuilder::new()
         .timeout(super::PATIENCE)
         .build(client.clone());
-    for wanted in configs(options) {
+    // On the heap: four of them would make every future that waits for this one large.
+    for wanted in Vec::from(configs(options)) {
         loop {
             match ensure(&context, &wanted).await {
                 Ok(()) => break,
