@@ -238,3 +238,22 @@ async fn two_browsers_and_a_terminal_on_one_question() -> Result<()> {
     one.close().await?;
     two.close().await
 }
+
+// contract: E12
+#[tokio::test]
+async fn a_silent_connection_says_that_it_lives() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    // A page does not see pings; other clients do, and are told nothing they do not know.
+    let mut page = person.socket_at("/ws?surface=panel").await?;
+    let mut other = person.socket().await?;
+    let alive = page.find(|m| m["event"] == "alive").await?;
+    assert!(alive["server_now"].is_i64(), "{alive}");
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    agent
+        .call(1, "ask_user", one_question("Heard?", &[]))
+        .await?;
+    other.find(|m| m["question"] == "Heard?").await?;
+    assert!(other.heard().iter().all(|m| m["event"] != "alive"));
+    Ok(())
+}
