@@ -32,7 +32,12 @@ pub(crate) async fn admit(
     let traced = trace.as_str().to_owned();
     let mut response = match gate(gateway, peer, &request) {
         Err(refused) => {
+            let grpc = passthrough::is_grpc(request.headers());
             body::linger(request.into_body()).await;
+            if grpc {
+                // A client of gRPC cannot read anything else.
+                return refused.0.to_status().into_http();
+            }
             refused.into_response()
         }
         Ok(Entry::SignInPage) => sign_in::page_for_strangers(),

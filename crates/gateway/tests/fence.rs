@@ -22,6 +22,22 @@ async fn status(world: &World, method: &str, path: &str, headers: &[(&str, &str)
     request.send().await.unwrap().status().as_u16()
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_not_let_in_is_told_so_as_its_client_reads_it() {
+    let world = World::start().await;
+    let request = world
+        .http
+        .post(world.url("/askbus.v1.ClarifyService/ListPending"))
+        .header("content-type", "application/grpc")
+        .header("host", "evil.example");
+    let refused = request.send().await.unwrap();
+    let told = |name: &str| refused.headers()[name].to_str().unwrap().to_owned();
+    assert_eq!(refused.status(), 200, "the status of the call is another");
+    assert_eq!(told("content-type"), "application/grpc");
+    assert_eq!(told("grpc-status"), "7", "permission denied");
+    assert!(!told("grpc-message").is_empty());
+}
+
 // contract: D14
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fence_stands_before_every_handler() {

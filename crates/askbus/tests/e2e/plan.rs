@@ -9,6 +9,7 @@ use askbus_wire::error::WireError;
 use askbus_wire::proto::{UpdatePlanRequest, update_plan_request::Input};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 const ROUTE: &str = "/api/studio/task-plans/update";
 
@@ -573,7 +574,16 @@ async fn many_updates(address: &str, token: &str, person: &Person, each: u64) ->
                     input: Some(Input::ArgumentsJson(plan.to_string())),
                     ..UpdatePlanRequest::default()
                 };
-                let shown = plans.update(request).await?.into_inner().plan;
+                let shown = loop {
+                    match plans.update(request.clone()).await {
+                        Ok(shown) => break shown.into_inner().plan,
+                        // Too fast for one caller: nothing was done.
+                        Err(status) if status.code() == tonic::Code::ResourceExhausted => {
+                            tokio::time::sleep(Duration::from_millis(20)).await;
+                        }
+                        Err(status) => return Err(status.into()),
+                    }
+                };
                 let shown = shown.context("a plan")?;
                 order.insert(shown.revision, shown.plan[0].step.clone());
             }

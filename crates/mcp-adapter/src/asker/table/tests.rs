@@ -100,6 +100,7 @@ fn a_reply_that_says_how_the_question_ended_leaves_nothing_to_wait_for() {
     let mut place = table.enter(&asked, &Trace::begin(), &placing, &crate::asker::silent());
     assert!(matches!(place.fate.try_recv(), Ok(Fate::Settled(c)) if c.clarify_id == "a"));
     assert!(!table.is_open("a") && !table.listening(&[]));
+    drop(placing);
     // Somebody who listens is told of it as well, before or after the reply.
     for told in [true, false] {
         let placing = table.placing();
