@@ -16,6 +16,8 @@ const AGENTS_END_WITHIN: Duration = Duration::from_mins(10);
 const PEOPLE_END_WITHIN: Duration = Duration::from_mins(10);
 /// The inbox is empty by then.
 const DRAINED_WITHIN: Duration = Duration::from_mins(5);
+/// No turn is begun for longer than a minute.
+const TURNS_END_WITHIN: Duration = Duration::from_mins(2);
 /// After everybody is gone: a lease, and as long as a bus needs to show it that loses nothing but a
 /// heartbeat that cannot be sent now and then.
 const LEASES_END_WITHIN: Duration = Duration::from_secs(20);
@@ -76,8 +78,24 @@ async fn leases_end(world: &World, handle: &HostileHandle) {
     }
 }
 
+/// Waits for turns that nobody holds and that end by their time.
+pub(crate) async fn turns_run_out(world: &World, handle: &HostileHandle) {
+    let over = async {
+        while sessions(handle).any(|session| session.active_turn().is_some()) {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    if timeout(TURNS_END_WITHIN, over).await.is_err() {
+        world.broken("a turn goes on beyond its time");
+    }
+}
+
 /// Whether a turn is active in any session that somebody has to hold.
 fn turns_on(handle: &HostileHandle) -> bool {
+    sessions(handle).any(|session| session.turn_lease().is_some())
+}
+
+fn sessions(handle: &HostileHandle) -> impl Iterator<Item = Session> {
     let mut sessions: BTreeMap<(TenantId, SessionId), Session> = BTreeMap::new();
     for stored in handle.log() {
         if let Decoded::Commit(commit) = &stored.decoded {
@@ -86,7 +104,7 @@ fn turns_on(handle: &HostileHandle) -> bool {
             commit.events.iter().for_each(|event| session.evolve(event));
         }
     }
-    sessions.values().any(|s| s.turn_lease().is_some())
+    sessions.into_values()
 }
 
 /// The questions of the log that are not settled.

@@ -1,6 +1,6 @@
 //! One run from its seed to its verdict.
 
-use crate::endings::settle_down;
+use crate::endings::{settle_down, turns_run_out};
 use crate::hindsight::{ask_for_everything, look_at_others, look_back, look_for_drafts};
 use crate::invariants::{History, check};
 use crate::process::{self, Nature, Service};
@@ -197,6 +197,9 @@ async fn simulate(seed: u64) -> Report {
         world.calm.cancel();
     }
     settle_down(&worlds, &handle, agents).await;
+    if let Some(world) = worlds.first() {
+        turns_run_out(world, &handle).await;
+    }
     // What is over for a while is read from the log.
     if random.percent(10) {
         let hours = random.percent(10);
