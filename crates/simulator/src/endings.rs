@@ -16,8 +16,8 @@ const AGENTS_END_WITHIN: Duration = Duration::from_mins(10);
 const PEOPLE_END_WITHIN: Duration = Duration::from_mins(10);
 /// The inbox is empty by then.
 const DRAINED_WITHIN: Duration = Duration::from_mins(5);
-/// No turn is begun for longer than a minute.
-const TURNS_END_WITHIN: Duration = Duration::from_mins(2);
+/// No turn is begun for longer than ten minutes.
+const TURNS_END_WITHIN: Duration = Duration::from_mins(12);
 /// After everybody is gone: a lease, and as long as a bus needs to show it that loses nothing but a
 /// heartbeat that cannot be sent now and then.
 const LEASES_END_WITHIN: Duration = Duration::from_secs(20);
