@@ -140,7 +140,10 @@ async fn what_is_no_longer_kept_whole_reads_the_same_and_no_page_tells_anything_
     let hold = format!("/api/clarifications/{id}/hold");
     assert_eq!(world.post(&hold, &ann, json!({})).await.0, 200);
     answered(&world, &ann, id, "Red paint").await;
+    let mut news = world.socket("/ws", &ann).await;
     answered(&world, &bob, id, "Blue paint").await;
+    // An author hears the verdict before the log has come round to everybody.
+    news.until(|object| object["event"] == "clarify.late").await;
     let query = "session=old";
     let kept = all(&world, &ann, query).await;
     assert_eq!(words(&kept, "clarify_id"), [id.to_string()]);
