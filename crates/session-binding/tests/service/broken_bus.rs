@@ -75,7 +75,10 @@ async fn without_a_bus_calls_say_so_and_the_service_still_stops() {
     let refused = agent.try_ask(request.clone()).await.unwrap_err();
     // What went out before the connection was seen to be broken is in doubt.
     let honest = [ErrorCode::LogUnavailable, ErrorCode::Unavailable];
-    assert!(honest.contains(&crate::agent::code(&refused)), "{refused:?}");
+    assert!(
+        honest.contains(&crate::agent::code(&refused)),
+        "{refused:?}"
+    );
     // A question and a deadline are on their way when it is told to stop.
     let asking = tokio::spawn({
         let agent = agent.clone();
