@@ -56,7 +56,7 @@ async fn answered(world: &World, token: &str, id: ClarifyId, text: &str) {
     assert!(body["verdict"].is_string(), "{body}");
     // An author hears the verdict before the log has come round to everybody: what is shown now comes
     // after it.
-    let marker = format!("after {text}");
+    let marker = format!("after {}", uuid::Uuid::new_v4());
     world
         .ask(&marker, Dialect::Ask, json!({"question": "Seen?"}))
         .await;
