@@ -146,7 +146,13 @@ async fn inspected(
         .map(|t| &t["name"])
         .collect();
     ensure!(
-        names == ["ask_user", "await_answer", "list_capabilities"],
+        names
+            == [
+                "ask_user",
+                "await_answer",
+                "update_plan",
+                "list_capabilities"
+            ],
         "{listed:#}"
     );
     let call = &["--method", "tools/call", "--tool-name", "list_capabilities"];
