@@ -36,6 +36,7 @@ mod socket;
 mod team;
 mod tmux;
 mod up;
+mod valve;
 
 pub use balancer::Balancer;
 pub use bound::{LIMIT, within};
@@ -59,6 +60,7 @@ pub use socket::Socket;
 pub use team::{Service, Team};
 pub use tmux::Tmux;
 pub use up::{Announcement, AskbusUp};
+pub use valve::Valve;
 
 /// The browser client's own names, for selectors.
 #[cfg(feature = "browser")]

@@ -109,10 +109,16 @@ impl Team {
     /// # Errors
     /// When it cannot be started.
     pub fn spawn_session_binding(&self, nats: &NatsServer, more: &[&str]) -> Result<Process> {
+        self.spawn_session_binding_over(&nats.url(), more)
+    }
+
+    /// The same over whatever leads to the bus.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn_session_binding_over(&self, bus: &str, more: &[&str]) -> Result<Process> {
         let mut args = vec!["session-binding", "--listen", "127.0.0.1:0"];
-        args.extend(["--nats"]);
-        let url = nats.url();
-        args.extend([url.as_str(), "--signing-dir", path(&self.keys)?, "--json"]);
+        args.extend(["--nats", bus, "--signing-dir", path(&self.keys)?, "--json"]);
         args.extend(more);
         self.askbus.spawn(&args)
     }
@@ -143,8 +149,20 @@ impl Team {
         session_binding: &str,
         more: &[&str],
     ) -> Result<Process> {
-        let url = nats.url();
-        let mut args = vec!["gateway", "--listen", "127.0.0.1:0", "--nats", &url];
+        self.spawn_gateway_over(&nats.url(), session_binding, more)
+    }
+
+    /// The same over whatever leads to the bus.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn_gateway_over(
+        &self,
+        bus: &str,
+        session_binding: &str,
+        more: &[&str],
+    ) -> Result<Process> {
+        let mut args = vec!["gateway", "--listen", "127.0.0.1:0", "--nats", bus];
         args.extend(["--signing-dir", path(&self.keys)?]);
         args.extend(["--session-binding", session_binding, "--json"]);
         args.extend(more);
