@@ -52,7 +52,7 @@ pub(crate) async fn start(
     };
     let started = serve_http(options, shutdown.clone()).await;
     started.map_err(|error| match error {
-        AdapterError::Listen { .. } => Failure::new(UNAVAILABLE, error),
+        AdapterError::Listen(_) => Failure::new(UNAVAILABLE, error),
         AdapterError::Handshake(_) | AdapterError::Internal(_) => Failure::new(CONFIG, error),
     })
 }

@@ -111,7 +111,7 @@ pub(crate) fn gateway_failure(error: GatewayError) -> Failure {
         GatewayError::Ledger(error) => ledger_failure(error),
         GatewayError::Target(error) => Failure::new(CONFIG, error),
         GatewayError::Channel(error) => Failure::new(CONFIG, error),
-        GatewayError::Listen { .. } | GatewayError::Stopped => Failure::new(UNAVAILABLE, error),
+        GatewayError::Listen(_) | GatewayError::Stopped => Failure::new(UNAVAILABLE, error),
     }
 }
 

@@ -12,6 +12,7 @@ use askbus_ledger::{Bus, LedgerError};
 use askbus_mcp_adapter::{Figures, Serving};
 use askbus_session_binding::Listen;
 use askbus_wire::client::Target;
+use askbus_wire::listener::NotListening;
 use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
 use serde_json::json;
@@ -196,7 +197,7 @@ async fn gateway(
     };
     let started = match askbus_gateway::start(options(listen, issuer)?, shutdown.clone()).await {
         // The port of the last start is a convenience; another program may have it now.
-        Err(GatewayError::Listen { address, .. }) if told.is_none() && address.port() != 0 => {
+        Err(GatewayError::Listen(NotListening { address, .. })) if told.is_none() && address.port() != 0 => {
             tracing::warn!(%address, "the port of the last start is taken; using another one");
             let issuer = askbus_credential::Issuer::open(&home.keys())?;
             askbus_gateway::start(options(any, issuer)?, shutdown.clone()).await

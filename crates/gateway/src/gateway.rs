@@ -2,21 +2,23 @@
 
 use crate::channels::{self, ChannelTable};
 use crate::feed::Feed;
-use crate::listener::{self, Listener};
 use crate::metrics::Figures;
 use crate::options::{GatewayError, Options};
 use crate::pace::Pace;
 use crate::presence::Presence;
 use crate::sign_in::Desk;
-use crate::{presence, routes};
+use crate::{front, presence, routes};
 use askbus_credential::Verifier;
 use askbus_domain::{TenantId, Timestamp};
 use askbus_ledger::Bus;
 use askbus_wire::clock::Clock;
+use askbus_wire::listener::{self, Limits, Listener};
 use askbus_wire::targets::Channels;
 use askbus_wire::tenants::Tenants;
+use axum::body::Body;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,6 +26,11 @@ use tonic::transport::Channel;
 
 /// Requests a second of one caller in the long run, and at once.
 const PACE: (f64, f64) = (500.0, 2_000.0);
+/// Calls in flight on one connection, and how long requests may go on after the shutdown.
+const LIMITS: Limits = Limits {
+    streams: 1_000,
+    drain: Duration::from_secs(4),
+};
 /// Open sockets at most.
 const MAX_SOCKETS: usize = 2_048;
 /// The tenant of a single machine.
@@ -107,7 +114,8 @@ impl Handle {
 /// # Errors
 /// The address is taken, the log cannot be read, or `shutdown` came first.
 pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Handle, GatewayError> {
-    let (listener, address) = Listener::bind(&options.listen).await?;
+    let listener = Listener::bind(&options.listen).await?;
+    let address = listener.address().unwrap_or(listener::WITHIN);
     // Stops what was started when a later step fails.
     let stop = shutdown.child_token();
     let guard = stop.clone().drop_guard();
@@ -157,7 +165,11 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     tasks.spawn(presence::run(Arc::clone(&gateway)));
     channels::start(&gateway);
     let router = routes::router(Arc::clone(&gateway));
-    tasks.spawn(listener::run(Arc::clone(&gateway), listener, router));
+    let admitting = Arc::clone(&gateway);
+    tasks.spawn(listener.serve(LIMITS, gateway.shutdown.clone(), move |peer, request| {
+        let (gateway, router) = (Arc::clone(&admitting), router.clone());
+        async move { front::admit(&gateway, router, peer, request.map(Body::new)).await }
+    }));
     tasks.close();
     guard.disarm();
     tracing::info!(%address, last, "the gateway listens");

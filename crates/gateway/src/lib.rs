@@ -18,7 +18,6 @@ mod front;
 mod fuzz;
 mod gateway;
 mod history;
-mod listener;
 mod lookup;
 mod markdown;
 mod mcp;

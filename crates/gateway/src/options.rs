@@ -7,27 +7,11 @@ use askbus_ledger::{Bus, LedgerError};
 use askbus_wire::client::Target;
 use askbus_wire::clock::Clock;
 use askbus_wire::error::WireError;
-use askbus_wire::memory::MemoryAddress;
+pub use askbus_wire::listener::Listen;
+use askbus_wire::listener::NotListening;
 use askbus_wire::targets::Targets;
 use askbus_wire::tenants::Tenants;
-use std::net::SocketAddr;
 use std::time::Duration;
-
-/// Where it listens for everything.
-#[derive(Debug, Clone)]
-pub enum Listen {
-    /// A TCP address; port 0 takes a free one.
-    Tcp(SocketAddr),
-    /// An address within this process, for simulations. Whoever connects to it counts as somebody on
-    /// this machine.
-    Memory(MemoryAddress),
-}
-
-impl From<SocketAddr> for Listen {
-    fn from(address: SocketAddr) -> Self {
-        Self::Tcp(address)
-    }
-}
 
 /// Everything a gateway needs.
 pub struct Options {
@@ -77,13 +61,8 @@ pub struct SignIn {
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {error}")]
-    Listen {
-        /// Which.
-        address: SocketAddr,
-        /// Why.
-        error: std::io::Error,
-    },
+    #[error(transparent)]
+    Listen(#[from] NotListening),
     /// The log cannot be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

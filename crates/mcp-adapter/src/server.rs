@@ -15,13 +15,13 @@ mod waiting;
 
 use crate::asker::{Asker, AskerOptions};
 use crate::toolset::{Gate, Toolset};
+use askbus_wire::listener::NotListening;
 use callers::{Callers, Template};
 use handler::Handler;
 use lines::Lines;
 use offered::Offered;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -52,13 +52,8 @@ pub enum AdapterError {
     #[error("the handshake with the MCP client failed: {0}")]
     Handshake(String),
     /// It cannot listen there.
-    #[error("cannot listen on {address}: {error}")]
-    Listen {
-        /// Where.
-        address: SocketAddr,
-        /// Why not.
-        error: std::io::Error,
-    },
+    #[error(transparent)]
+    Listen(#[from] NotListening),
     /// A fault of the server itself.
     #[error("the MCP server failed: {0}")]
     Internal(String),

@@ -16,6 +16,7 @@ pub mod codec;
 pub mod convert;
 pub mod error;
 pub mod headers;
+pub mod listener;
 pub mod memory;
 pub mod messages;
 pub mod plan;

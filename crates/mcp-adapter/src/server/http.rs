@@ -3,7 +3,6 @@
 
 mod admission;
 mod body;
-mod connections;
 mod opening;
 mod sessions;
 
@@ -17,9 +16,11 @@ use crate::toolset::{Gate, Toolset};
 use admission::Admission;
 use askbus_credential::Verifier;
 use askbus_wire::client::Target;
-use askbus_wire::memory::MemoryAddress;
+pub use askbus_wire::listener::Listen;
+use askbus_wire::listener::{Limits, Listener};
 use askbus_wire::tenants::Tenants;
 use axum::Router;
+use axum::body::Body;
 use axum::routing::{any_service, get};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
@@ -31,22 +32,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 /// The largest request, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
 /// Connections to the service that the calls share.
 const CHANNELS: usize = 16;
+/// A gateway brings the calls of all its clients on one connection; open calls are handed back before it
+/// is cut.
+const LIMITS: Limits = Limits {
+    streams: 10_000,
+    drain: Duration::from_secs(3),
+};
 /// How often a stream that says nothing says that it stands.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// Where a server listens.
-#[derive(Debug, Clone)]
-pub enum Listen {
-    /// A TCP address.
-    Tcp(SocketAddr),
-    /// Within this process.
-    Memory(MemoryAddress),
-}
 
 /// What an HTTP server is made of.
 pub struct HttpOptions {
@@ -184,9 +183,19 @@ pub async fn serve_http(
         admissions.push(ending);
         router = router.route_service(path, any_service(admission));
     }
-    let (listener, address) = connections::Listener::bind(&options.listen).await?;
+    let listener = Listener::bind(&options.listen).await?;
+    let address = listener.address();
     let task = tokio::spawn(async move {
-        connections::run(listener, router, shutdown).await;
+        let answer = move |_, request: http::Request<_>| {
+            let answering = router.clone().oneshot(request.map(Body::new));
+            async move {
+                match answering.await {
+                    Ok(response) => response,
+                    Err(never) => match never {},
+                }
+            }
+        };
+        listener.serve(LIMITS, shutdown, answer).await;
         for ending in admissions {
             ending.cancel();
         }
