@@ -50,6 +50,17 @@ const fn tool_of(dialect: Dialect) -> (&'static str, &'static str, &'static str)
     }
 }
 
+/// The name that some clients have to show the asking tool under, as a remark in brackets.
+const fn other_name(dialect: Dialect, language: Language) -> &'static str {
+    match (dialect, language) {
+        (Dialect::Ask, Language::En) => {
+            "; clients with an `ask_user` of their own show it as `ask_person`"
+        }
+        (Dialect::Ask, Language::Zh) => "；自带 `ask_user` 的客户端将它显示为 `ask_person`",
+        (Dialect::Studio | Dialect::Interaction, _) => "",
+    }
+}
+
 /// The tool that shows the plan, on the same server.
 const fn plan_tool_of(dialect: Dialect) -> Option<&'static str> {
     match dialect {
@@ -89,6 +100,7 @@ fn english_plan(dialect: Dialect, plan: &str) -> String {
 
 fn english(dialect: Dialect, plan: Option<&str>) -> String {
     let (tool, server, searched) = tool_of(dialect);
+    let other = other_name(dialect, Language::En);
     let context = english_context(dialect);
     let (beside, plan) = match plan {
         None => ("", String::new()),
@@ -102,7 +114,7 @@ fn english(dialect: Dialect, plan: Option<&str>) -> String {
     };
     format!(
         "A person can answer you during this turn. When a decision is missing that matters and is \
-         theirs to take, call `{tool}` (MCP server `{server}`) and wait for its result.{beside}{context}\n\
+         theirs to take, call `{tool}` (MCP server `{server}`{other}) and wait for its result.{beside}{context}\n\
          - Ask one short question that can be understood by itself; offer choices where they help. \
          The person may always answer in their own words.\n\
          - It takes the place of any question in the terminal: nobody reads or types there.\n\
@@ -140,6 +152,7 @@ fn chinese_plan(dialect: Dialect, plan: &str) -> String {
 
 fn chinese(dialect: Dialect, plan: Option<&str>) -> String {
     let (tool, server, searched) = tool_of(dialect);
+    let other = other_name(dialect, Language::Zh);
     let context = chinese_context(dialect);
     let (beside, plan) = match plan {
         None => ("", String::new()),
@@ -153,7 +166,7 @@ fn chinese(dialect: Dialect, plan: Option<&str>) -> String {
     };
     format!(
         "本轮期间有人可以回答你的问题。如果缺少一个重要的、应当由对方作出的决定，请调用 `{tool}`\
-         （MCP 服务器 `{server}`）并等待结果。{beside}{context}\n\
+         （MCP 服务器 `{server}`{other}）并等待结果。{beside}{context}\n\
          - 每次只问一个简短、单独看也能明白的问题；有帮助时给出选项。对方随时可以用自己的话回答。\n\
          - 它代替终端里的任何提问：终端无人查看，也无人输入。\n\
          - 如果工具是按需加载的而你没有看到它，请搜索 `{server}` 或 `{searched}`。\n\
