@@ -33,6 +33,7 @@ const connection = new Connection({
     if (message.event === 'plan.updated') showPlans();
   }),
   state: (state) => inbox.change(() => onConnection(state)),
+  tab: () => drafts.tab,
   allowed: async () => {
     const who = await whoAmI();
     if (who === 'nobody') showSignIn(true);

@@ -35,6 +35,7 @@ export function backoff(attempt, random) {
  * @typedef {object} Handlers
  * @property {(message: any) => void} message
  * @property {(state: 'online'|'offline') => void} state Online from hello on.
+ * @property {() => string} tab The name under which this tab writes.
  * @property {() => Promise<boolean>} allowed Asked after a failed try; false stops trying.
  */
 
@@ -60,6 +61,7 @@ export class Connection {
     this.#polling = new Polling({
       message: (message) => this.#take(message),
       state: (state) => this.#onPolling(state),
+      tab: handlers.tab,
     });
     const woken = () => {
       if (document.visibilityState === 'visible') this.#wake();

@@ -163,6 +163,11 @@ export class Drafts {
     return [...found.values()];
   }
 
+  /** There is a connection: what was written without one is told. */
+  online() {
+    this.#schedule();
+  }
+
   /** It is being sent as an answer: the server needs no draft of it any more. @param {string} id */
   hush(id) {
     this.#unsent.delete(id);
@@ -184,8 +189,8 @@ export class Drafts {
       if (next === undefined) return;
       const [id, content] = next;
       this.#lastSent = Date.now();
-      // Offline the browser's copy has to do; the next key press after that tells the server.
-      this.#send({ event: 'clarify.draft', clarify_id: id, tab: this.tab, ...content });
+      // Offline the browser's copy has to do until there is a connection again.
+      if (!this.#send({ event: 'clarify.draft', clarify_id: id, tab: this.tab, ...content })) return;
       this.#unsent.delete(id);
       this.#schedule();
     }, wait);

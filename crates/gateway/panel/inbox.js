@@ -287,11 +287,12 @@ export class Inbox {
 
   /** What could not be sent is sent. */
   online() {
-    const { connection } = this.#parts;
+    const { connection, drafts } = this.#parts;
     for (const id of this.#holds) {
       connection.send({ event: 'clarify.hold', clarify_id: id, session_id: this.store.get(id)?.request.session_id });
     }
     this.delivery?.sendAll();
+    drafts.online();
     for (const card of this.cards.values()) card.update();
   }
 

@@ -2,16 +2,26 @@
  * The way round where a WebSocket does not get through: asks again and again for what is new, which the
  * service answers when there is something, and sends what the person does as requests.
  */
+import { DraftPosts } from './draft-posts.js';
 
 /** A pause after an answer that holds nothing new: a proxy may answer at once. */
 const PAUSE_MS = 300;
 
-/** @typedef {{message: (message: any) => void, state: (state: 'online'|'offline') => void}} Handlers */
+/** What the person does, and where it goes. */
+const PLACES = /** @type {Record<string, string>} */ ({ 'clarify.respond': 'answer', 'clarify.hold': 'hold', 'clarify.pass_on': 'pass-on' });
+
+/**
+ * @typedef {object} Handlers
+ * @property {(message: any) => void} message
+ * @property {(state: 'online'|'offline') => void} state
+ * @property {() => string} tab The name under which this tab writes.
+ */
 
 export class Polling {
   #handlers;
   /** @type {AbortController|null} */
   #asking = null;
+  #drafts = new DraftPosts();
 
   /** @param {Handlers} handlers */
   constructor(handlers) {
@@ -25,6 +35,7 @@ export class Polling {
   stop() {
     this.#asking?.abort();
     this.#asking = null;
+    this.#drafts.stop();
   }
 
   /** Asks until it is stopped or refused. */
@@ -32,16 +43,20 @@ export class Polling {
     const asking = new AbortController();
     this.#asking = asking;
     let known = 0;
+    let heard = '';
     try {
       while (!asking.signal.aborted) {
         // What is open is asked for once, whatever is known of its past.
-        const from = known > 0 ? `&after=${known}` : '';
-        const answer = await fetch(`/api/events?surface=panel${from}`, { signal: asking.signal, headers: { Accept: 'application/json' } });
+        const wanted = new URLSearchParams({ surface: 'panel', tab: this.#handlers.tab() });
+        if (known > 0) wanted.set('after', String(known));
+        if (heard !== '') wanted.set('since', heard);
+        const answer = await fetch(`/api/events?${wanted}`, { signal: asking.signal, headers: { Accept: 'application/json' } });
         if (!answer.ok) break;
-        const { events, seq } = await answer.json();
+        const { events, seq, now } = await answer.json();
         if (asking.signal.aborted) return;
         const before = known;
         known = Number(seq) || known;
+        heard = String(now ?? '');
         for (const event of Array.isArray(events) ? events : []) this.#handlers.message(event);
         if (before === 0) this.#handlers.state('online');
         if (known === before) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
@@ -50,7 +65,7 @@ export class Polling {
       // Not reachable this way either.
     }
     if (this.#asking !== asking) return;
-    this.#asking = null;
+    this.stop();
     this.#handlers.state('offline');
   }
 
@@ -60,9 +75,11 @@ export class Polling {
    * @returns {boolean} Whether there is a way for it.
    */
   send(message) {
-    const place = { 'clarify.respond': 'answer', 'clarify.hold': 'hold', 'clarify.pass_on': 'pass-on' }[String(message.event)];
     if (!this.running) return false;
-    // Drafts have no such way; the browser keeps them.
+    if (message.event === 'clarify.draft') this.#drafts.put(message);
+    // What is sent is no draft any more.
+    if (message.event === 'clarify.respond') this.#drafts.drop(message.clarify_id);
+    const place = PLACES[message.event];
     if (place !== undefined) void this.#post(message, place);
     return true;
   }

@@ -8,6 +8,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::{HeaderMap, HeaderValue, Version, header};
 use hyper::body::{Frame, SizeHint};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -96,6 +97,10 @@ pub(crate) async fn linger(body: Body) {
 
 /// The whole body, at most 1 MiB and within 15 seconds.
 pub(crate) async fn read(body: Body) -> Result<Bytes, Refusal> {
+    read_within(body, MAX_BYTES).await
+}
+
+async fn read_within(body: Body, most: usize) -> Result<Bytes, Refusal> {
     let mut chunks = body.into_data_stream();
     let mut whole = BytesMut::new();
     let collect = async {
@@ -104,8 +109,10 @@ pub(crate) async fn read(body: Body) -> Result<Bytes, Refusal> {
                 let message = "the body broke off; nothing was done; send it again";
                 Refusal::new(ErrorCode::InvalidRequest, message)
             })?;
-            if whole.len() + chunk.len() > MAX_BYTES {
-                let message = "the body is larger than 1 MiB; nothing was done; shorten it";
+            if whole.len() + chunk.len() > most {
+                let most = most / 1024;
+                let message =
+                    format!("the body is larger than {most} KiB; nothing was done; shorten it");
                 return Err(Refusal::new(ErrorCode::TooLarge, message));
             }
             whole.extend_from_slice(&chunk);
@@ -126,8 +133,16 @@ pub(crate) async fn read(body: Body) -> Result<Bytes, Refusal> {
 }
 
 /// A body as a JSON object of a known form.
-pub(crate) async fn read_json<T: serde::de::DeserializeOwned>(body: Body) -> Result<T, Refusal> {
-    let bytes = read(body).await?;
+pub(crate) async fn read_json<T: DeserializeOwned>(body: Body) -> Result<T, Refusal> {
+    read_json_within(body, MAX_BYTES).await
+}
+
+/// The same of at most so many bytes.
+pub(crate) async fn read_json_within<T: DeserializeOwned>(
+    body: Body,
+    most: usize,
+) -> Result<T, Refusal> {
+    let bytes = read_within(body, most).await?;
     // An empty body is an empty object: every field of ours that may be left out has a default.
     let bytes = if bytes.is_empty() {
         Bytes::from_static(b"{}")

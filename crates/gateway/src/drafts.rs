@@ -1,13 +1,24 @@
 //! Unsent answers: saved at most once a second per person, replayed to their author, and shown to
 //! others only as "is writing".
 
+use crate::body::read_json_within;
 use crate::caller::Person;
-use crate::feed::News;
+use crate::feed::Written;
 use crate::gateway::Gateway;
+use crate::lookup;
+use crate::params::Id;
 use crate::projection::Card;
-use askbus_domain::PersonId;
+use crate::reply::{Refusal, ok};
+use crate::socket::MAX_FRAME_BYTES;
+use askbus_domain::{AnswerEntry, PersonId};
 use askbus_ledger::StoredDraft;
+use askbus_wire::error::ErrorCode;
 use askbus_wire::messages::Draft;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use http::Request;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +32,57 @@ const MAX_TABS: usize = 8;
 const LOOKUPS: usize = 8;
 /// How long saving may take; whoever waits for it waits for more than this.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(3);
+/// A longer name of a tab is cut.
+const MAX_TAB: usize = 64;
+
+/// A draft as surfaces send it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Sent {
+    #[serde(default)]
+    tab: String,
+    #[serde(default)]
+    answers: Vec<AnswerEntry>,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl From<Sent> for Draft {
+    fn from(sent: Sent) -> Self {
+        Draft {
+            tab: cut_tab(&sent.tab),
+            answers: sent.answers,
+            text: sent.text,
+        }
+    }
+}
+
+/// The name of a tab as it is kept.
+pub(crate) fn cut_tab(tab: &str) -> String {
+    tab.chars().take(MAX_TAB).collect()
+}
+
+/// `POST /api/clarifications/{id}/draft`: what `clarify.draft` does, for whoever has no socket.
+pub(crate) async fn post(
+    State(gateway): State<Arc<Gateway>>,
+    person: Person,
+    Id(id): Id,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let sent: Sent = read_json_within(request.into_body(), MAX_FRAME_BYTES).await?;
+    let card = lookup::find(&gateway, &person.viewer(), &id).await?;
+    let not_saved = |code, why: &str| {
+        let message = format!("{why}; the draft was not saved; it is still on your screen");
+        Err(Refusal::new(code, message))
+    };
+    if !may_save(&gateway, &person) {
+        let why = "drafts are saved once a second";
+        return not_saved(ErrorCode::RateLimited, why);
+    }
+    if !save(&gateway, &person, card, None, sent.into()).await {
+        return not_saved(ErrorCode::Unavailable, "the service did not take it");
+    }
+    Ok(ok(&json!({"ok": true})))
+}
 
 /// Whether the person may save a draft now: once a second.
 pub(crate) fn may_save(gateway: &Gateway, person: &Person) -> bool {
@@ -33,17 +95,18 @@ pub(crate) async fn save(
     gateway: &Gateway,
     person: &Person,
     card: Arc<Card>,
-    socket: u64,
+    socket: Option<u64>,
     draft: Draft,
 ) -> bool {
     let saved = keep(gateway, person, &card, &draft).await;
-    let news = News::Draft {
+    let written = Written {
         card,
         person: person.0.credential.subject.clone(),
         socket,
         draft: Arc::new(draft),
     };
-    gateway.feed.tell(person.tenant(), news);
+    let now = || gateway.now();
+    gateway.feed.tell_draft(person.tenant(), now, written);
     saved
 }
 
@@ -116,8 +179,16 @@ pub(crate) fn own_event(card: &Card, draft: &Draft) -> Value {
     })
 }
 
-/// `clarify.draft` as others hear it: who writes, not what.
-pub(crate) fn writing_event(card: &Card, person: &PersonId) -> Value {
+/// `clarify.draft` as this person hears it: their own whole, of another's only who writes.
+pub(crate) fn event(written: &Written, person: &Person) -> Value {
+    if written.person == person.0.credential.subject {
+        own_event(&written.card, &written.draft)
+    } else {
+        writing_event(&written.card, &written.person)
+    }
+}
+
+fn writing_event(card: &Card, person: &PersonId) -> Value {
     json!({
         "event": "clarify.draft",
         "session_id": card.session,

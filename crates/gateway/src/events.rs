@@ -2,19 +2,21 @@
 //! has gone on since `after`, else as soon as it does, at the latest after 25 seconds.
 
 use crate::caller::Person;
-use crate::feed::{News, Snapshot};
+use crate::feed::{self, Snapshot, Written};
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::presence::Seat;
-use crate::projection::Card;
+use crate::projection::{Card, Change};
 use crate::reply::{Refusal, ok};
 use crate::{drafts, plans, socket, view};
-use askbus_domain::SessionId;
+use askbus_domain::{SessionId, Timestamp};
 use askbus_wire::error::ErrorCode;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
@@ -28,24 +30,24 @@ pub(crate) struct Query {
     after: Option<String>,
     session: Option<String>,
     surface: Option<String>,
+    /// The `now` of the answer before: drafts since then are told.
+    since: Option<String>,
+    /// The caller's tab, whose own drafts are no news to it.
+    tab: Option<String>,
 }
 
-/// `GET /api/events?after=…`: `{ok, events, seq}`. The events are the objects of `/ws`, the same ones
-/// in the same order: `hello`, what was settled and what waits or changed since `after`, plans, and
-/// `ready`, which names all that waits. It counts as presence for as long as it lasts.
+/// `GET /api/events?after=…`: `{ok, events, seq, now}`. The events are the objects of `/ws`, the same
+/// ones in the same order: `hello`, what was settled and what waits or changed since `after`, plans,
+/// drafts since `since`, and `ready`, which names all that waits. It counts as presence for as long as it
+/// lasts.
 pub(crate) async fn show(
     State(gateway): State<Arc<Gateway>>,
     person: Person,
     Params(query): Params<Query>,
 ) -> Result<Response, Refusal> {
     let invalid = |what: &str| Refusal::new(ErrorCode::InvalidRequest, what);
-    let after: Option<u64> = match query.after.as_deref() {
-        None | Some("") => None,
-        Some(text) => Some(
-            text.parse()
-                .map_err(|_| invalid("after must be a number"))?,
-        ),
-    };
+    let after = number::<u64>(query.after.as_deref(), "after")?;
+    let since = number::<i64>(query.since.as_deref(), "since")?;
     let session = match query.session.as_deref() {
         None | Some("") => None,
         Some(text) => Some(SessionId::new(text).map_err(|e| invalid(&e.to_string()))?),
@@ -60,10 +62,30 @@ pub(crate) async fn show(
         person: &person,
         session,
         panel: query.surface.as_deref() == Some("panel"),
+        tab: query.tab.as_deref().map(drafts::cut_tab),
     };
-    let events = look.events(after).await;
-    let seq = events.first().and_then(|hello| hello["seq"].as_u64());
-    Ok(ok(&json!({"ok": true, "events": events, "seq": seq})))
+    let since = since.map(Timestamp::from_unix_millis);
+    let news = look.events(after, since).await;
+    Ok(ok(&json!({
+        "ok": true,
+        "events": news.events,
+        "seq": news.seq,
+        "now": news.now.unix_millis(),
+    })))
+}
+
+fn number<T: FromStr>(text: Option<&str>, name: &str) -> Result<Option<T>, Refusal> {
+    let given = text.filter(|text| !text.is_empty());
+    let read = given.map(str::parse).transpose();
+    let message = format!("{name} must be a number");
+    read.map_err(|_| Refusal::new(ErrorCode::InvalidRequest, message))
+}
+
+/// What is told, and where the next request goes on.
+struct News {
+    events: Vec<Value>,
+    seq: u64,
+    now: Timestamp,
 }
 
 struct Look<'a> {
@@ -71,6 +93,7 @@ struct Look<'a> {
     person: &'a Person,
     session: Option<SessionId>,
     panel: bool,
+    tab: Option<String>,
 }
 
 impl Look<'_> {
@@ -78,15 +101,17 @@ impl Look<'_> {
         self.session.as_ref().is_none_or(|s| s == session)
     }
 
-    async fn events(&self, after: Option<u64>) -> Vec<Value> {
-        let viewer = self.person.viewer();
+    async fn events(&self, after: Option<u64>, since: Option<Timestamp>) -> News {
+        let (feed, viewer) = (&self.gateway.feed, self.person.viewer());
         let from = after.unwrap_or(u64::MAX);
-        let mut snapshot = self.gateway.feed.snapshot(&viewer, from);
-        let mut moved = Vec::new();
-        if after.is_some_and(|after| after >= snapshot.seq) {
-            moved = self.news(&mut snapshot).await;
-            snapshot = self.gateway.feed.snapshot(&viewer, from);
+        let mut snapshot = feed.snapshot(&viewer, from);
+        let (begun, mut written) = self.drafts(since);
+        if written.is_empty() && after.is_some_and(|after| after >= snapshot.seq) {
+            self.wait(&mut snapshot).await;
+            snapshot = feed.snapshot(&viewer, from);
         }
+        let (now, more) = self.drafts(Some(begun));
+        written.extend(more);
         let mut events = vec![socket::hello(self.gateway, self.person, snapshot.seq)];
         let resolved = snapshot.resolved.iter();
         events.extend(resolved.filter(|(_, c)| self.wants(&c.session)).filter_map(
@@ -105,7 +130,7 @@ impl Look<'_> {
                 .filter(|c| self.wants(&c.session))
                 .map(|c| plans::updated(c)),
         );
-        events.append(&mut moved);
+        events.extend(latest(&written, self.person).map(|d| drafts::event(d, self.person)));
         if after.is_none() {
             let own = drafts::own(self.gateway, self.person, &pending).await;
             events.extend(
@@ -120,7 +145,27 @@ impl Look<'_> {
             fields.insert("disconnected".to_owned(), json!(gone));
         }
         events.push(ready);
-        events
+        News {
+            events,
+            seq: snapshot.seq,
+            now,
+        }
+    }
+
+    /// The drafts told since a moment that are news to this caller, and the moment to go on from.
+    fn drafts(&self, since: Option<Timestamp>) -> (Timestamp, Vec<Written>) {
+        let now = || self.gateway.now();
+        let tenant = self.person.tenant();
+        let (now, mut written) = self.gateway.feed.drafts_since(tenant, now, since);
+        written.retain(|draft| self.hears(draft));
+        (now, written)
+    }
+
+    fn hears(&self, written: &Written) -> bool {
+        let own = written.person == self.person.0.credential.subject;
+        let same_tab = own && self.tab.as_ref() == Some(&written.draft.tab);
+        let card = &written.card;
+        !same_tab && self.person.viewer().sees(card) && self.wants(&card.session)
     }
 
     fn requested(&self, card: &Card) -> Value {
@@ -147,53 +192,46 @@ impl Look<'_> {
         asker.disconnected == Some(true)
     }
 
-    /// Waits until something happens that this person sees; what does not stand in the log is returned.
-    async fn news(&self, snapshot: &mut Snapshot) -> Vec<Value> {
+    /// Waits until something happens that this person sees.
+    async fn wait(&self, snapshot: &mut Snapshot) {
         let viewer = self.person.viewer();
         let next = async {
             loop {
                 let news = match snapshot.news.recv().await {
                     Ok(news) => news,
-                    Err(RecvError::Lagged(_) | RecvError::Closed) => return Vec::new(),
+                    Err(RecvError::Lagged(_) | RecvError::Closed) => return,
                 };
-                match &*news {
-                    News::Change(change) => {
-                        if viewer.sees(&change.card) && self.wants(&change.card.session) {
-                            return Vec::new();
-                        }
+                let heard = match &*news {
+                    feed::News::Change(Change { card, .. }) | feed::News::Asker(card) => {
+                        viewer.sees(card) && self.wants(&card.session)
                     }
-                    News::Plan(card) => {
-                        if viewer.sees_plan(card) && self.wants(&card.session) {
-                            return Vec::new();
-                        }
-                    }
-                    News::Asker(card) => {
-                        if viewer.sees(card) && self.wants(&card.session) {
-                            return Vec::new();
-                        }
-                    }
-                    News::Draft {
-                        card,
-                        person,
-                        draft,
-                        ..
-                    } => {
-                        let own = *person == self.person.0.credential.subject;
-                        if viewer.sees(card) && self.wants(&card.session) {
-                            return vec![if own {
-                                drafts::own_event(card, draft)
-                            } else {
-                                drafts::writing_event(card, person)
-                            }];
-                        }
-                    }
+                    feed::News::Plan(card) => viewer.sees_plan(card) && self.wants(&card.session),
+                    feed::News::Draft(written) => self.hears(written),
+                };
+                if heard {
+                    return;
                 }
             }
         };
         tokio::select! {
             biased;
-            () = self.gateway.shutdown.cancelled() => Vec::new(),
-            news = tokio::time::timeout(PATIENCE, next) => news.unwrap_or_default(),
+            () = self.gateway.shutdown.cancelled() => {}
+            // When nothing comes, that is told.
+            _ = tokio::time::timeout(PATIENCE, next) => {}
         }
     }
+}
+
+/// Of each person, question and tab the last draft; of other people their tabs are nobody's business.
+fn latest<'a>(written: &'a [Written], person: &Person) -> impl Iterator<Item = &'a Written> {
+    let me = &person.0.credential.subject;
+    let mut seen = HashSet::new();
+    let mut last: Vec<&Written> = Vec::new();
+    for draft in written.iter().rev() {
+        let tab = (draft.person == *me).then_some(&draft.draft.tab);
+        if seen.insert((draft.card.id(), &draft.person, tab)) {
+            last.push(draft);
+        }
+    }
+    last.into_iter().rev()
 }

@@ -2,6 +2,10 @@
 //! text, nothing is loaded from anywhere, and a link shows where it leads. The library that writes the
 //! HTML is not trusted with that: a second one lets only what is listed here pass.
 
+mod plain;
+
+pub(crate) use plain::of_questions as plain_of_questions;
+
 use ammonia::{Builder, UrlRelative};
 use askbus_domain::Question;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};

@@ -9,7 +9,8 @@ use crate::reply::{Refusal, error_object, ok, outcome_fields, respond};
 use crate::submit::{self, Judged, PassOn, Sent};
 use crate::trace::Trace;
 use crate::{
-    assets, channels, events, history, lookup, metrics, plans, sign_in, socket, studio, turns, view,
+    assets, channels, drafts, events, history, lookup, metrics, plans, sign_in, socket, studio,
+    turns, view,
 };
 use askbus_domain::{Actor, GoesOn, Outcome, SessionId, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
@@ -42,6 +43,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/clarifications", get(list))
         .route("/api/clarifications/{id}", get(one))
         .route("/api/clarifications/{id}/answer", post(answer))
+        .route("/api/clarifications/{id}/draft", post(drafts::post))
         .route("/api/clarifications/{id}/hold", post(hold))
         .route("/api/clarifications/{id}/pass-on", post(pass_on))
         .route("/api/events", get(events::show))

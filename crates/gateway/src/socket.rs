@@ -1,6 +1,7 @@
 //! `/ws`: one live connection of a person. What waits is replayed, then news follow in the order of
 //! the log; frames from the person go to the inbox and to drafts.
 
+mod drafting;
 mod interaction;
 mod rooms;
 mod studio;
@@ -9,20 +10,17 @@ mod telling;
 pub(crate) use studio::{hello, ready};
 
 use crate::caller::{Person, recheck};
-use crate::drafts;
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::presence::Seat;
-use crate::projection::Card;
 use crate::reply::Refusal;
 use crate::submit::Judged;
 use crate::trace::Trace;
-use askbus_domain::ClarifyId;
 use askbus_wire::error::{ErrorCode, WireError};
-use askbus_wire::messages::Draft;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse as _, Response};
+use drafting::Unsaved;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, SplitSink};
 use futures::{SinkExt as _, StreamExt as _};
@@ -35,7 +33,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 /// A longer frame ends the connection.
-const MAX_FRAME_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_FRAME_BYTES: usize = 256 * 1024;
 /// Room for what is read at once. Every read clears it first, and every socket has one.
 const READ_BUFFER: usize = 8 * 1024;
 /// How often the other side is asked whether it is there.
@@ -46,8 +44,6 @@ const SILENCE: Duration = Duration::from_secs(50);
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Messages of one socket waiting for their verdict at most.
 const MAX_IN_FLIGHT: usize = 32;
-/// Drafts of one socket waiting to be saved at most.
-const MAX_DRAFTS: usize = 64;
 /// How long what a person sent may take after they closed the tab.
 const LAST_WORDS: Duration = Duration::from_secs(4);
 
@@ -117,8 +113,6 @@ enum End {
 type Step = Result<(), End>;
 /// What became of a frame, to be told to its author.
 type Done = Vec<Value>;
-/// Drafts not yet saved, the last of each question and tab.
-type Unsaved = BTreeMap<(ClarifyId, String), (Arc<Card>, Draft)>;
 
 struct Socket {
     gateway: Arc<Gateway>,
@@ -345,50 +339,6 @@ impl Socket {
             return Err(WireError::new(ErrorCode::RateLimited, message));
         }
         self.in_flight.push(work);
-        Ok(())
-    }
-
-    fn save_drafts(&mut self) {
-        if self.saving.is_empty() && drafts::may_save(&self.gateway, &self.person) {
-            self.begin_saving();
-        }
-    }
-
-    /// Saves beside the conversation: a bus that does not answer holds nothing else up.
-    fn begin_saving(&mut self) {
-        let unsaved = std::mem::take(&mut self.unsaved);
-        let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
-        let number = self.seat.number;
-        self.saving.push(Box::pin(async move {
-            let mut failed = Unsaved::new();
-            for (key, (card, draft)) in unsaved {
-                let again = (Arc::clone(&card), draft.clone());
-                if !drafts::save(&gateway, &person, card, number, draft).await {
-                    failed.insert(key, again);
-                }
-            }
-            failed
-        }));
-    }
-
-    /// Saved later, unless something newer was written meanwhile.
-    fn not_saved(&mut self, failed: Unsaved) {
-        for (key, draft) in failed {
-            self.unsaved.entry(key).or_insert(draft);
-        }
-    }
-
-    async fn note_draft(&mut self, card: Arc<Card>, draft: Draft) -> Step {
-        let key = (card.id(), draft.tab.clone());
-        if self.unsaved.len() >= MAX_DRAFTS && !self.unsaved.contains_key(&key) {
-            let message =
-                "too many drafts at once; this one was not saved; it is still on your screen";
-            return self
-                .refuse(WireError::new(ErrorCode::RateLimited, message))
-                .await;
-        }
-        self.unsaved.insert(key, (card, draft));
-        self.save_drafts();
         Ok(())
     }
 }

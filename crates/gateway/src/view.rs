@@ -32,6 +32,12 @@ fn terms(card: &Card, person: Option<&Person>) -> Map<String, Value> {
     }))
 }
 
+/// The texts of its questions as plain words, where they are written otherwise, for lists and news.
+fn plain(card: &Card) -> Option<(String, Value)> {
+    let plain = markdown::plain_of_questions(card.clarification.questions.iter());
+    (!plain.is_empty()).then(|| ("plain".to_owned(), plain.into()))
+}
+
 /// What is remembered of where a late answer goes.
 fn note<'a>(card: &'a Card, late: &LateAnswer) -> Option<&'a LateNote> {
     let (person, id) = (&late.response.actor.person, &late.response.answer_id);
@@ -82,6 +88,7 @@ pub(crate) fn clarification(
         "disconnected": asker.disconnected.filter(|_| c.is_pending()),
     }));
     object.extend(terms(card, person));
+    object.extend(plain(card));
     match &c.outcome {
         Some(outcome) => object.extend(outcome_fields(outcome)),
         None => object.extend(fields(json!({
@@ -129,6 +136,7 @@ pub(crate) fn requested(card: &Card, now: Timestamp, asker: Asker, person: &Pers
         "server_now": now.unix_millis(),
     }));
     object.extend(terms(card, Some(person)));
+    object.extend(plain(card));
     object.into()
 }
 

@@ -97,6 +97,150 @@ async fn news_are_waited_for_and_told_in_the_objects_of_a_socket() {
     assert_eq!(ready(&body)["pending"], json!(pending), "{body}");
 }
 
+/// What is told of drafts: whose, and of one's own what is in it.
+fn drafts(body: &Value) -> Vec<(bool, Value)> {
+    let events = body["events"].as_array().unwrap().iter();
+    let drafts = events.filter(|e| e["event"] == "clarify.draft");
+    let told = |e: &Value| match e["own"] == true {
+        true => (true, e["answers"][0]["text"].clone()),
+        false => {
+            assert!(e.get("answers").is_none() && e.get("text").is_none(), "{e}");
+            (false, e["person"].clone())
+        }
+    };
+    drafts.map(told).collect()
+}
+
+// contract: D4 D9
+#[tokio::test(flavor = "multi_thread")]
+async fn drafts_go_and_come_without_a_socket() {
+    let world = World::start().await;
+    let (ann, bob) = (world.person("ann"), world.person("bob"));
+    let id = world.ask("s1", Dialect::Ask, json!({"question": "q"})).await;
+    let path = format!("/api/clarifications/{id}/draft");
+    let draft = |tab: &str, text: &str| json!({"tab": tab, "answers": [{"question_id": "q1", "text": text}], "text": null});
+    let look = async |token: &str, tab: &str, before: &Value| {
+        let (seq, now) = (&before["seq"], &before["now"]);
+        let path = format!("/api/events?after={seq}&since={now}&tab={tab}");
+        world.get(&path, token).await.1
+    };
+    let (_, ann_before) = world.get("/api/events?tab=t1", &ann).await;
+    let (_, bob_before) = world.get("/api/events?tab=b", &bob).await;
+    let mut socket = world.socket("/ws", &bob).await;
+    socket.replay().await;
+
+    // It wakes whoever waits, over either way.
+    let (seen, saved) = tokio::join!(
+        look(&bob, "b", &bob_before),
+        world.post(&path, &ann, draft("t1", "se"))
+    );
+    assert_eq!(saved, (200, json!({"ok": true})));
+    assert_eq!(drafts(&seen), [(false, json!("ann"))], "{seen}");
+    let heard = socket.until(|o| o["event"] == "clarify.draft").await;
+    assert_eq!(heard["person"], "ann", "{heard}");
+    // Whoever was not waiting in that moment is told when they ask next; its own tab is not.
+    let seen = look(&bob, "b", &bob_before).await;
+    assert_eq!(drafts(&seen), [(false, json!("ann"))], "{seen}");
+    let seen = look(&ann, "t2", &ann_before).await;
+    assert_eq!(drafts(&seen), [(true, json!("se"))], "{seen}");
+
+    // Once a second; what was refused can be sent again.
+    let mut taken = None;
+    for _ in 0..200 {
+        let (status, body) = world.post(&path, &ann, draft("t1", "secret")).await;
+        if status == 200 {
+            taken = Some(body);
+            break;
+        }
+        assert_eq!(
+            (status, &body["reason"]),
+            (429, &json!("RATE_LIMITED")),
+            "{body}"
+        );
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+    }
+    assert_eq!(taken, Some(json!({"ok": true})));
+    let own_tab = look(&ann, "t1", &ann_before);
+    let answer = format!("/api/clarifications/{id}/answer");
+    let (own_tab, _) = tokio::join!(own_tab, world.post(&answer, &bob, json!({"response": "x"})));
+    assert_eq!(drafts(&own_tab), [], "{own_tab}");
+    assert!(
+        events(&own_tab).contains(&"clarify.resolved"),
+        "what woke it is the end alone: {own_tab}"
+    );
+    let (tenant, session) = (
+        askbus_domain::TenantId::new("local").unwrap(),
+        askbus_domain::SessionId::new("s1").unwrap(),
+    );
+    let kept = world.bus.drafts.list(&tenant, &session, id).await.unwrap();
+    let texts: Vec<_> = kept
+        .iter()
+        .map(|d| (d.person.as_str(), d.draft.answers[0].text.as_deref()))
+        .collect();
+    assert_eq!(texts, [("ann", Some("secret"))]);
+    world.end().await;
+}
+
+// contract: D14
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_by_request_is_let_in_and_bound_as_over_a_socket() {
+    let world = World::start().await;
+    let ann = world.person("ann");
+    let id = world.ask("s1", Dialect::Ask, json!({"question": "q"})).await;
+    let path = format!("/api/clarifications/{id}/draft");
+    let agent = world.token(Role::Agent, "bot", "local", &["default"]);
+    assert_eq!(world.post(&path, &agent, json!({})).await.0, 403);
+    let foreign = world.token(Role::Person, "eve", "local", &["other"]);
+    let (status, body) = world.post(&path, &foreign, json!({})).await;
+    assert_eq!(
+        (status, &body["reason"]),
+        (404, &json!("UNKNOWN_CLARIFICATION")),
+        "{body}"
+    );
+    let long = json!({"text": "x".repeat(256 * 1024)});
+    let (status, body) = world.post(&path, &ann, long).await;
+    assert_eq!((status, &body["reason"]), (413, &json!("TOO_LARGE")), "{body}");
+    for wrong in [json!({"answers": 1}), json!({"tab": 1}), json!({"text": []})] {
+        let (status, body) = world.post(&path, &ann, wrong).await;
+        assert_eq!(
+            (status, &body["reason"]),
+            (400, &json!("INVALID_REQUEST")),
+            "{body}"
+        );
+    }
+    world.end().await;
+}
+
+// contract: D4
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_news_have_the_plain_words_of_what_is_markdown() {
+    let world = World::start().await;
+    let ann = world.person("ann");
+    let asked = json!({"question": "**是否**部署到 `prod`？", "options": ["`yes`, now", "no"]});
+    let id = world.ask("s1", Dialect::Ask, asked).await;
+    let plain = json!({"q1": {"question": "是否部署到 prod？", "options": {"o1": {"label": "yes, now"}}}});
+    let (_, waiting) = world.get("/api/clarifications", &ann).await;
+    assert_eq!(waiting["clarifications"][0]["plain"], plain, "{waiting}");
+    let (_, news) = world.get("/api/events", &ann).await;
+    assert_eq!(news["events"][1]["plain"], plain, "{news}");
+    let answer = format!("/api/clarifications/{id}/answer");
+    world
+        .post(&answer, &ann, json!({"response": "`yes`, now"}))
+        .await;
+    let (_, history) = world.get("/api/history", &ann).await;
+    assert_eq!(history["clarifications"][0]["plain"], plain, "{history}");
+    // What reads as it is written is not said twice.
+    world
+        .ask("s2", Dialect::Ask, json!({"question": "And this?"}))
+        .await;
+    let (_, waiting) = world.get("/api/clarifications", &ann).await;
+    assert!(
+        waiting["clarifications"][0].get("plain").is_none(),
+        "{waiting}"
+    );
+    world.end().await;
+}
+
 // contract: D14 E5
 #[tokio::test(flavor = "multi_thread")]
 async fn news_are_for_people_who_may_see_them() {
@@ -120,7 +264,7 @@ async fn news_are_for_people_who_may_see_them() {
     let (_, body) = world.get("/api/events", &other).await;
     assert_eq!(events(&body), ["hello", "ready"], "{body}");
     let ann = world.token(Role::Person, "ann", "local", &["default"]);
-    for wrong in ["after=x", "after=-1", "session=%01"] {
+    for wrong in ["after=x", "after=-1", "since=x", "session=%01"] {
         let (status, body) = world.get(&format!("/api/events?{wrong}"), &ann).await;
         assert_eq!(
             (status, &body["reason"]),

@@ -216,5 +216,9 @@ fn fuzz_markdown() {
             harmless(&html);
             assert!(html.len() <= MAX_BYTES);
         }
+        if let Some(words) = plain::words(&text) {
+            let moves = |c: char| matches!(c, '\n' | '\r' | '\u{202a}'..='\u{202e}');
+            assert!(!words.contains(moves), "{words:?}");
+        }
     });
 }

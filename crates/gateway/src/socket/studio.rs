@@ -4,21 +4,16 @@ use super::{Socket, Step, is_over, rooms};
 use crate::caller::Person;
 use crate::explain::{explain, where_to};
 use crate::gateway::Gateway;
-use crate::lookup;
 use crate::projection::Card;
 use crate::submit::{self, Judged, NotSent, PassOn, Sent};
 use crate::view::spoken_outcome;
-use askbus_domain::{
-    Actor, AnswerEntry, GoesOn, MAX_ANSWER_CHARS, Outcome, SHOWN_HEADER_CHARS, Surface,
-};
+use crate::{drafts, lookup};
+use askbus_domain::{Actor, GoesOn, MAX_ANSWER_CHARS, Outcome, SHOWN_HEADER_CHARS, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
-use askbus_wire::messages::{Draft, InboxReply};
+use askbus_wire::messages::InboxReply;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-
-/// A longer name of a tab is cut.
-const MAX_TAB: usize = 64;
 
 /// What a client may send.
 const EVENTS: [&str; 5] = [
@@ -72,16 +67,6 @@ struct Frame {
     /// The room of a group chat, as its clients spell it (E18).
     #[serde(rename = "roomId")]
     room_id: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct DraftFrame {
-    #[serde(default)]
-    tab: String,
-    #[serde(default)]
-    answers: Vec<AnswerEntry>,
-    #[serde(default)]
-    text: Option<String>,
 }
 
 fn malformed(what: &str) -> WireError {
@@ -166,14 +151,11 @@ impl Socket {
             }
             "clarify.pass_on" => self.pass_on(card, object),
             _ => {
-                let draft: DraftFrame = serde_json::from_value(object)
+                let draft: drafts::Sent = serde_json::from_value(object)
                     .map_err(|_| malformed("a draft has tab, answers and text"))?;
-                let draft = Draft {
-                    tab: draft.tab.chars().take(MAX_TAB).collect(),
-                    answers: draft.answers,
-                    text: draft.text,
-                };
-                self.note_draft(card, draft).await.map_err(Refused::End)
+                self.note_draft(card, draft.into())
+                    .await
+                    .map_err(Refused::End)
             }
         }
     }
@@ -354,5 +336,5 @@ fn refused(card: &Card, reason: &str, error: &str, kept: bool) -> Value {
 #[cfg(test)]
 pub(super) fn read_any(value: &Value) {
     let _ = serde_json::from_value::<Frame>(value.clone());
-    let _ = serde_json::from_value::<DraftFrame>(value.clone());
+    let _ = serde_json::from_value::<drafts::Sent>(value.clone());
 }

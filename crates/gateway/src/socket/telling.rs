@@ -2,7 +2,7 @@
 
 use super::{Socket, Speech, Step, interaction, studio};
 use crate::askers::Asker;
-use crate::feed::{News, Snapshot};
+use crate::feed::{News, Snapshot, Written};
 use crate::projection::{Card, Change, ChangeKind as Kind, PlanCard};
 use crate::{drafts, plans, view};
 use askbus_domain::{SessionId, Timestamp};
@@ -88,7 +88,9 @@ impl Socket {
 
     pub(super) async fn tell(&mut self, news: &News) -> Step {
         let object = match news {
-            News::Change(Change { card, .. }) | News::Draft { card, .. } | News::Asker(card)
+            News::Change(Change { card, .. })
+            | News::Draft(Written { card, .. })
+            | News::Asker(card)
                 if !self.person.viewer().sees(card) || !self.wants(&card.session) =>
             {
                 None
@@ -100,21 +102,9 @@ impl Socket {
                 let (now, asker) = self.asker(card);
                 Some(view::asker(card, now, asker))
             }
-            News::Draft { socket, .. } if *socket == self.seat.number => None,
-            News::Draft { .. } if self.speech == Speech::Interaction => None,
-            News::Draft {
-                card,
-                person,
-                draft,
-                ..
-            } => {
-                let own = *person == self.person.0.credential.subject;
-                Some(if own {
-                    drafts::own_event(card, draft)
-                } else {
-                    drafts::writing_event(card, person)
-                })
-            }
+            News::Draft(written) if written.socket == Some(self.seat.number) => None,
+            News::Draft(_) if self.speech == Speech::Interaction => None,
+            News::Draft(written) => Some(drafts::event(written, &self.person)),
         };
         match object {
             Some(object) => self.send(&object).await,

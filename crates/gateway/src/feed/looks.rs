@@ -1,0 +1,112 @@
+//! What a request reads of the picture.
+
+use super::{Feed, Tenant, Viewer};
+use crate::projection::{Card, Past, PlanCard};
+use askbus_domain::{ClarifyId, TenantId, Timestamp};
+use std::sync::{Arc, PoisonError};
+
+impl Feed {
+    /// The card with this id, whoever may see it.
+    pub(crate) fn card(&self, tenant: &TenantId, id: ClarifyId) -> Option<Arc<Card>> {
+        self.read(tenant, |_, t| t?.projection.card(id).cloned())
+    }
+
+    /// Up to `limit` waiting cards in sight, oldest first, with the sequence of the picture.
+    pub(crate) fn pending(
+        &self,
+        viewer: &Viewer,
+        wanted: impl Fn(&Card) -> bool,
+        limit: usize,
+    ) -> (u64, Vec<Arc<Card>>) {
+        self.read(&viewer.tenant, |seq, tenant| {
+            let all = tenant.into_iter().flat_map(|t| t.projection.pending());
+            (
+                seq,
+                all.filter(|c| viewer.sees(c) && wanted(c))
+                    .take(limit)
+                    .cloned()
+                    .collect(),
+            )
+        })
+    }
+
+    /// Up to `limit` settled cards in sight, latest first, with the sequence of the picture.
+    pub(crate) fn settled(
+        &self,
+        viewer: &Viewer,
+        wanted: impl Fn(&Card) -> bool,
+        limit: usize,
+    ) -> (u64, Vec<Arc<Card>>) {
+        self.read(&viewer.tenant, |seq, tenant| {
+            let all = tenant
+                .into_iter()
+                .flat_map(|t| t.projection.settled())
+                .map(|(_, c)| c);
+            (
+                seq,
+                all.filter(|c| viewer.sees(c) && wanted(c))
+                    .take(limit)
+                    .cloned()
+                    .collect(),
+            )
+        })
+    }
+
+    /// Up to `most` of what was settled before `seq`, latest first, and a few more where one commit
+    /// settled several. An empty list is the end of the history.
+    pub(crate) fn past(&self, tenant: &TenantId, seq: u64, most: usize) -> Vec<Past> {
+        self.read(tenant, |_, tenant| {
+            let mut all = tenant
+                .into_iter()
+                .flat_map(|t| t.projection.past(seq))
+                .peekable();
+            let mut found: Vec<Past> = all.by_ref().take(most.max(1)).collect();
+            let last = found.last().map(Past::seq);
+            while let Some(same) = all.next_if(|past| Some(past.seq()) == last) {
+                found.push(same);
+            }
+            found
+        })
+    }
+
+    /// Up to `limit` plans in sight, those that run first, with the sequence of the picture.
+    pub(crate) fn plans(
+        &self,
+        viewer: &Viewer,
+        wanted: impl Fn(&PlanCard) -> bool,
+        limit: usize,
+    ) -> (u64, Vec<Arc<PlanCard>>) {
+        self.read(&viewer.tenant, |seq, tenant| {
+            let all = tenant.into_iter().flat_map(|t| t.projection.plans());
+            let seen = all.filter(|c| viewer.sees_plan(c) && wanted(c));
+            (seq, seen.take(limit).cloned().collect())
+        })
+    }
+
+    /// How many wait in all tenants.
+    pub(crate) fn pending_len(&self) -> usize {
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        picture
+            .tenants
+            .values()
+            .map(|t| t.projection.pending_len())
+            .sum()
+    }
+
+    /// Every tenant that has asked or looked.
+    pub(crate) fn tenants(&self) -> Vec<TenantId> {
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        picture.tenants.keys().cloned().collect()
+    }
+
+    /// How many wait in each tenant, and since when the oldest does.
+    pub(crate) fn waiting(&self) -> Vec<(TenantId, usize, Timestamp)> {
+        let picture = self.picture.read().unwrap_or_else(PoisonError::into_inner);
+        let of = |(name, tenant): (&TenantId, &Tenant)| {
+            let oldest = tenant.projection.pending().next()?;
+            let since = oldest.clarification.requested_at;
+            Some((name.clone(), tenant.projection.pending_len(), since))
+        };
+        picture.tenants.iter().filter_map(of).collect()
+    }
+}
