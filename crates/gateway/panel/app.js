@@ -11,7 +11,7 @@ import { Inbox } from './inbox.js';
 import { passOnMessage } from './late.js';
 import { Outbox } from './outbox.js';
 import { announce, showConnection } from './page.js';
-import { isPast, pastRow } from './past.js';
+import { pastRow, readPast } from './past.js';
 import { PlanBook, PlanList } from './plans.js';
 import { RecentView } from './recent.js';
 import { readPlace } from './routes.js';
@@ -115,8 +115,8 @@ async function showPast(place) {
     items = page?.items ?? [];
   } else if (place.view === 'question') {
     const answer = await fetch(`/api/clarifications/${encodeURIComponent(place.id)}?html=1`).catch(() => null);
-    const found = answer?.ok ? (await answer.json()).clarification : null;
-    if (isPast(found)) items = [found];
+    const found = answer?.ok ? readPast((await answer.json()).clarification) : null;
+    if (found !== null) items = [found];
     else if (answer?.status === 404 || answer?.status === 400) {
       const gone = el('p', { class: 'hint' });
       label(gone, 'alone.unknown');

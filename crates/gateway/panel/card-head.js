@@ -4,7 +4,7 @@ import { copyText } from './copying.js';
 import { button, el, freshId, words } from './dom.js';
 import { label, tCount } from './i18n.js';
 import { hasRaw, showRaw } from './markdown.js';
-import { excerpt } from './page.js';
+import { excerpt } from './plain.js';
 import { addressOf, questionPlace } from './routes.js';
 import { closeByItself } from './settings.js';
 

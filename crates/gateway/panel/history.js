@@ -1,7 +1,7 @@
 /** What was asked and how it ended, page by page, with filters that stand in the address. */
 import { byId, el } from './dom.js';
 import { label } from './i18n.js';
-import { isPast, pastRow } from './past.js';
+import { pastRow, readPasts } from './past.js';
 
 /** @typedef {import('./past.js').Past} Past */
 
@@ -21,8 +21,7 @@ export async function readHistory(query) {
     const answer = await fetch(`/api/history?${query}`, { headers: { Accept: 'application/json' } });
     if (!answer.ok) return null;
     const body = await answer.json();
-    const items = (Array.isArray(body.clarifications) ? body.clarifications : []).filter(isPast);
-    return { items, next: typeof body.next === 'number' ? body.next : null };
+    return { items: readPasts(body.clarifications), next: typeof body.next === 'number' ? body.next : null };
   } catch {
     return null;
   }

@@ -1,13 +1,15 @@
 /** What waits: takes what the service says into the store, and what the store says to the page. */
 import { CardView } from './card.js';
-import { byId, steady, uuid } from './dom.js';
-import { hasText, readContent, says } from './drafts.js';
+import { cardActions } from './card-actions.js';
+import { closeMissing, leftOver } from './catching-up.js';
+import { byId, steady } from './dom.js';
+import { hasText, readContent } from './drafts.js';
 import { FilterBar, fits } from './filters.js';
 import { label, t } from './i18n.js';
-import { passOnMessage } from './late.js';
 import { ListView } from './list.js';
 import { settledSentence } from './outcome.js';
-import { announce, excerpt, neighbour } from './page.js';
+import { announce, neighbour } from './page.js';
+import { excerpt } from './plain.js';
 import { PlanList } from './plans.js';
 import { receive } from './receiving.js';
 import { settledNews } from './recent.js';
@@ -79,7 +81,21 @@ export class Inbox {
       settled: (entry) => this.#onSettled(entry),
       removed: (entry) => this.#onRemoved(entry),
     });
-    this.#actions = this.#cardActions();
+    this.#actions = cardActions({
+      ...parts,
+      store: this.store,
+      holds: this.#holds,
+      delivery: () => this.delivery,
+      change: (work) => this.change(work),
+      closed: (entry) => {
+        this.#retire(entry);
+        this.recent?.refreshSoon();
+      },
+      folded: (id, folded) => {
+        this.cards.get(id)?.fold(folded);
+        this.#labelFoldAll();
+      },
+    });
     this.#list = new ListView(this.#root, {
       card: (entry, place) => this.#card(entry, place),
       pinned: (entry) => entry.kept || entry.state !== 'waiting' || this.cards.get(entry.request.clarify_id)?.touched === true,
@@ -96,52 +112,6 @@ export class Inbox {
       location.hash = session === '' ? '#/' : sessionPlace(session);
     });
     byId('fold-all').addEventListener('click', () => this.#foldAll());
-  }
-
-  /** @returns {import('./card.js').CardActions} */
-  #cardActions() {
-    const { connection, drafts, outbox } = this.#parts;
-    return {
-      submit: (entry, action, content) => {
-        const { session_id, clarify_id } = entry.request;
-        const submission = {
-          session_id, clarify_id, answer_id: uuid(), action,
-          answers: content.answers.filter(says),
-          text: content.text.trim() === '' ? null : content.text,
-        };
-        outbox.put(entry.request, submission);
-        drafts.hush(clarify_id);
-        this.change(() => this.delivery?.send(submission));
-      },
-      hold: ({ request }) => {
-        if (this.#holds.has(request.clarify_id)) return;
-        this.#holds.add(request.clarify_id);
-        connection.send({ event: 'clarify.hold', session_id: request.session_id, clarify_id: request.clarify_id });
-      },
-      takeBack: ({ request }) => {
-        this.delivery?.done(request.clarify_id);
-        this.change(() => this.store.reopen(request.clarify_id, null));
-      },
-      close: (entry) => {
-        drafts.drop(entry.request.clarify_id);
-        this.change(() => this.#retire(entry));
-        this.recent?.refreshSoon();
-      },
-      passOn: ({ request, submission }) => {
-        const { session_id, clarify_id } = request;
-        if (submission && connection.send(passOnMessage(session_id, clarify_id, submission.answer_id))) {
-          this.change(() => this.store.passing(clarify_id));
-        }
-      },
-      edited: (entry, content) => drafts.keep(entry.request, content),
-      folded: (id, folded) => {
-        const card = this.cards.get(id);
-        card?.fold(folded);
-        this.#labelFoldAll();
-      },
-      me: () => this.store.me,
-      online: () => connection.online,
-    };
   }
 
   /** @param {any} message What the service says. */
@@ -314,21 +284,8 @@ export class Inbox {
     const settled = (await this.recent?.refresh()) ?? [];
     const { drafts, outbox, teller } = this.#parts;
     this.change(() => {
-      for (const entry of missing) {
-        const id = entry.request.clarify_id;
-        const outcome = settled.find((item) => item.clarify_id === id);
-        const underWay = entry.state === 'sending' || entry.state === 'sent';
-        if (underWay || this.#hasUnsent(id)) {
-          // An answer under way is judged by the service, which says so.
-          if (outcome) this.store.resolved(id, outcome);
-          else if (!underWay) this.store.closedUnseen(id);
-        } else {
-          drafts.drop(id);
-          this.store.remove(id);
-        }
-      }
-      const known = (/** @type {string} */ id) => this.store.get(id) !== undefined || outbox.get(id) !== null;
-      for (const { request, content } of drafts.orphans(known)) {
+      closeMissing(missing, settled, { store: this.store, drafts, hasUnsent: (id) => this.#hasUnsent(id) });
+      for (const { request, content } of leftOver(this.store, drafts, outbox)) {
         this.#offered.set(request.clarify_id, content);
         this.store.leftOver(request);
       }

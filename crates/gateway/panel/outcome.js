@@ -2,6 +2,7 @@
 import { copyText } from './copying.js';
 import { el, words } from './dom.js';
 import { label, t } from './i18n.js';
+import { inWords, labelInWords } from './plain.js';
 
 /** @typedef {import('./types.js').Outcome} Outcome */
 /** @typedef {import('./types.js').Question} Question */
@@ -75,9 +76,9 @@ export function answerAsText(questions, answers, text) {
     const answer = answers.find((a) => a.question_id === question.id);
     if (!answer) continue;
     const { labels, texts } = answerParts(question, answer);
-    const parts = [...labels, ...texts];
+    const parts = [...labels.map((chosen) => labelInWords(question, chosen)), ...texts];
     if (parts.length === 0) continue;
-    lines.push(questions.length > 1 ? `${question.question}\n${parts.join('\n')}` : parts.join('\n'));
+    lines.push(questions.length > 1 ? `${inWords(question)}\n${parts.join('\n')}` : parts.join('\n'));
   }
   if (text && text.trim() !== '') lines.push(text);
   return lines.join('\n\n');
@@ -96,8 +97,8 @@ export function answerList(questions, answers, text, named) {
     const answer = answers.find((a) => a.question_id === question.id);
     const { labels, texts } = answer ? answerParts(question, answer) : { labels: [], texts: [] };
     if (labels.length + texts.length === 0) continue;
-    if (named) list.append(words('p', 'chosen-question', question.header || question.question));
-    for (const chosen of labels) list.append(words('p', 'chosen-option', chosen));
+    if (named) list.append(words('p', 'chosen-question', question.header || inWords(question)));
+    for (const chosen of labels) list.append(words('p', 'chosen-option', labelInWords(question, chosen)));
     for (const own of texts) list.append(words('p', 'chosen-text', own));
   }
   if (text && text.trim() !== '') list.append(words('p', 'chosen-text', text));

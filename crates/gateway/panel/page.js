@@ -6,8 +6,6 @@ import { label } from './i18n.js';
 const SPOKEN_MS = 10_000;
 /** Lines that wait to be spoken at most. */
 const SPOKEN_AT_ONCE = 5;
-/** The length of a question in a spoken line, in characters. */
-const EXCERPT_CHARS = 120;
 
 /**
  * @param {'online'|'offline'} state
@@ -50,14 +48,4 @@ export function notice(text) {
   if (text === '') return;
   byId('notice-text').textContent = text;
   byId('notice').hidden = false;
-}
-
-/**
- * The beginning of the first question.
- * @param {import('./types.js').Entry} entry
- */
-export function excerpt(entry) {
-  const text = entry.request.questions[0]?.question ?? '';
-  const characters = [...text];
-  return characters.length > EXCERPT_CHARS ? `${characters.slice(0, EXCERPT_CHARS).join('')}…` : text;
 }

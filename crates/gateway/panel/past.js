@@ -7,6 +7,7 @@ import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
 import { prose } from './markdown.js';
 import { answerAsText, answerParts, readOutcome, settledSentence } from './outcome.js';
+import { inWords, withPlain } from './plain.js';
 import { addressOf, questionPlace, sessionPlace } from './routes.js';
 
 /** @typedef {import('./recent.js').Settled & {asker?: import('./types.js').Asker|null, html?: Record<string, import('./types.js').QuestionHtml>}} Past */
@@ -18,11 +19,23 @@ import { addressOf, questionPlace, sessionPlace } from './routes.js';
  */
 
 /**
+ * One as the service tells it; null when it is none that can be shown.
  * @param {any} value
- * @returns {value is Past} Whether it is one that can be shown.
+ * @returns {Past|null}
  */
-export function isPast(value) {
-  return typeof value?.clarify_id === 'string' && Array.isArray(value.questions) && typeof value.reason === 'string';
+export function readPast(value) {
+  if (typeof value?.clarify_id !== 'string' || !Array.isArray(value.questions) || typeof value.reason !== 'string') return null;
+  withPlain(value.questions, value.plain);
+  return value;
+}
+
+/**
+ * All of a list that can be shown.
+ * @param {unknown} list
+ * @returns {Past[]}
+ */
+export function readPasts(list) {
+  return (Array.isArray(list) ? list : []).map(readPast).filter((item) => item !== null);
 }
 
 /** @param {Past} item @returns {number} Unix milliseconds; 0 when unknown. */
@@ -45,7 +58,7 @@ export function pastRow(item, actions, open) {
   const time = el('time', { class: 'recent-time', datetime: at > 0 ? new Date(at).toISOString() : null });
   if (at > 0) label(time, 'text.plain', () => ({ text: clockTime(at) }));
   const line = el('span', { class: 'past-line' }, how, item.asker?.client ? words('span', 'past-asker', item.asker.client) : null, time);
-  const summary = el('summary', {}, line, words('span', 'past-question', item.questions[0]?.question ?? ''));
+  const summary = el('summary', {}, line, words('span', 'past-question', inWords(item.questions[0])));
   const details = el('details', { class: 'past' }, summary);
   const row = el('li', { 'data-past-id': item.clarify_id, 'data-reason': outcome.reason }, details);
   let filled = false;

@@ -4,7 +4,8 @@ import { clockTime } from './clock-view.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
 import { answerAsText, settledSentence } from './outcome.js';
-import { settledAt } from './past.js';
+import { readPasts, settledAt } from './past.js';
+import { inWords } from './plain.js';
 import { questionPlace } from './routes.js';
 
 /** @typedef {import('./types.js').Outcome} Outcome */
@@ -51,10 +52,7 @@ export class RecentView {
     try {
       const answer = await fetch(`/api/clarifications?status=settled&limit=${LIMIT}`, { headers: { Accept: 'application/json' } });
       if (!answer.ok) return [];
-      const body = await answer.json();
-      found = (Array.isArray(body.clarifications) ? body.clarifications : []).filter(
-        (/** @type {any} */ c) => typeof c?.clarify_id === 'string' && Array.isArray(c.questions) && typeof c.reason === 'string',
-      );
+      found = readPasts((await answer.json()).clarifications);
     } catch {
       return [];
     }
@@ -87,7 +85,7 @@ export class RecentView {
   /** @param {Settled} item */
   #row(item) {
     const first = item.questions[0];
-    const link = el('a', { href: questionPlace(item.clarify_id), class: 'recent-link' }, words('span', '', first?.question ?? ''));
+    const link = el('a', { href: questionPlace(item.clarify_id), class: 'recent-link' }, words('span', '', inWords(first)));
     const question = el('p', { class: 'recent-question' }, link);
     const how = el('p', { class: 'recent-how' });
     label(how, 'text.plain', () => ({ text: settledSentence(item, this.#me()) }));

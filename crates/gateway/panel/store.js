@@ -2,6 +2,7 @@
  * Everything the panel knows of clarifications, as a fold of what the server said and what the
  * person did. Knows no DOM; whoever shows it listens.
  */
+import { withPlain } from './plain.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 /** @typedef {import('./types.js').Request} Request */
@@ -89,7 +90,7 @@ export function readRequest(message) {
   return {
     session_id: String(message.session_id ?? ''),
     clarify_id: message.clarify_id,
-    questions: questions.map(readQuestion),
+    questions: withPlain(questions.map(readQuestion), message.plain),
     html: typeof message.html === 'object' && message.html !== null ? message.html : {},
     requested_at: moment(message.requested_at) ?? Date.now(),
     deadline: moment(message.deadline),

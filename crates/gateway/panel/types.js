@@ -1,12 +1,14 @@
 /**
  * The shapes that travel between gateway and panel. Types only: no code runs here.
  *
- * @typedef {{id: string, label: string, description?: string|null}} Option
+ * @typedef {{id: string, label: string, description?: string|null, plain?: string}} Option `plain`: its
+ *   label as plain words, where it is written otherwise.
  *
  * @typedef {object} Question
  * @property {string} id
  * @property {string} [header] May be empty; cut where it is shown.
  * @property {string} question
+ * @property {string} [plain] The question as plain words, where it is written otherwise.
  * @property {string|null} [explanation] Why it is asked, or what one has to know.
  * @property {boolean} multi_select
  * @property {{min?: number|null, max?: number|null}|null} [select] How many options may be chosen.
