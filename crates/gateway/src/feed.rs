@@ -4,9 +4,7 @@
 mod drafts;
 mod looks;
 mod news;
-
-pub(crate) use drafts::Written;
-pub(crate) use news::{News, Snapshot, Viewer};
+mod older;
 
 use crate::projection::{Change, ChangeKind, Projection};
 use crate::{askers, metrics};
@@ -15,6 +13,9 @@ use askbus_ledger::{Ledger, Stored};
 use askbus_telemetry::Kind;
 use askbus_wire::codec::Decoded;
 use drafts::Lately;
+pub(crate) use drafts::Written;
+pub(crate) use news::{News, Snapshot, Viewer};
+pub(crate) use older::Known;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -36,10 +37,13 @@ struct Tenant {
     written: Lately,
 }
 
-impl Default for Tenant {
-    fn default() -> Self {
+impl Tenant {
+    fn new(known: Known) -> Self {
         Self {
-            projection: Projection::default(),
+            projection: match known {
+                Known::Whole => Projection::default(),
+                Known::After(_) => Projection::incomplete(),
+            },
             news: broadcast::Sender::new(BACKLOG),
             written: Lately::default(),
         }
@@ -58,6 +62,8 @@ pub(crate) struct Feed {
     reached: watch::Sender<u64>,
     /// What was in the log before this process started is not new to anybody.
     live: AtomicBool,
+    /// From where on everything that is over is in the picture.
+    known: watch::Sender<Known>,
 }
 
 impl Feed {
@@ -66,6 +72,7 @@ impl Feed {
             picture: RwLock::default(),
             reached: watch::Sender::new(0),
             live: AtomicBool::new(false),
+            known: watch::Sender::new(Known::After(u64::MAX)),
         }
     }
 
@@ -95,7 +102,8 @@ impl Feed {
         picture.seq = stored.seq;
         match &stored.decoded {
             Decoded::Commit(commit) if serves => {
-                let tenant = picture.tenants.entry(stored.tenant.clone()).or_default();
+                let tenant = picture.tenants.entry(stored.tenant.clone());
+                let tenant = tenant.or_insert_with(|| Tenant::new(*self.known.borrow()));
                 for change in tenant
                     .projection
                     .apply(stored.seq, commit, stored.trace.as_deref())

@@ -162,14 +162,20 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         () = gateway.feed.reach(last) => {}
     }
     gateway.feed.live();
+    let (tenants, ledger) = (gateway.tenants.clone(), Arc::clone(&gateway.bus.ledger));
+    let older =
+        Arc::clone(&gateway.feed).read_older(ledger, move |t| tenants.serves(t), stop.clone());
+    tasks.spawn(older);
     tasks.spawn(presence::run(Arc::clone(&gateway)));
     channels::start(&gateway);
     let router = routes::router(Arc::clone(&gateway));
     let admitting = Arc::clone(&gateway);
-    tasks.spawn(listener.serve(LIMITS, gateway.shutdown.clone(), move |peer, request| {
-        let (gateway, router) = (Arc::clone(&admitting), router.clone());
-        async move { front::admit(&gateway, router, peer, request.map(Body::new)).await }
-    }));
+    tasks.spawn(
+        listener.serve(LIMITS, gateway.shutdown.clone(), move |peer, request| {
+            let (gateway, router) = (Arc::clone(&admitting), router.clone());
+            async move { front::admit(&gateway, router, peer, request.map(Body::new)).await }
+        }),
+    );
     tasks.close();
     guard.disarm();
     tracing::info!(%address, last, "the gateway listens");

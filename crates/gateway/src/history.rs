@@ -6,7 +6,7 @@
 mod wanted;
 
 use crate::caller::Person;
-use crate::feed::Viewer;
+use crate::feed::{Known, Viewer};
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::projection::{Card, Past, Projection};
@@ -152,8 +152,18 @@ async fn page(
             break;
         }
         let most = left.clamp(AT_ONCE.0, AT_ONCE.1);
+        let known = gateway.feed.known();
         let past = gateway.feed.past(&viewer.tenant, before, most);
         page.next = past.last().map(Past::seq);
+        if let (true, Known::After(after)) = (past.is_empty(), known) {
+            // What was over long before this process started is still being read.
+            page.next = Some(before.min(after.saturating_add(1)));
+            let left = MAX_TIME.saturating_sub(begun.elapsed());
+            let whole = gateway.feed.known_whole();
+            if tokio::time::timeout(left, whole).await.is_err() {
+                break;
+            }
+        }
         looked += past.len();
         let worth: Vec<Past> = past.into_iter().filter(|p| wanted.may_fit(p)).collect();
         for (seq, card) in whole(gateway, viewer, worth).await? {

@@ -1,6 +1,7 @@
 //! One tenant's questions and plans as the log tells them: those that wait or run, a bounded recent
 //! history, and where in the log everything before it is.
 
+mod joining;
 mod plans;
 mod shelf;
 
@@ -11,6 +12,7 @@ use askbus_domain::{
     Account, Addressee, Clarification, ClarifyId, Commit, ContextId, Event, Figures, LateAnswer,
     ProfileId, RunId, SessionId,
 };
+use joining::Unplaced;
 use plans::Plans;
 use shelf::Shelf;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -137,6 +139,8 @@ pub(crate) struct Projection {
     settled: VecDeque<(u64, ClarifyId)>,
     shelf: Shelf,
     plans: Plans,
+    /// What was said of questions that may be among those left out, until they are joined.
+    unplaced: Option<Unplaced>,
 }
 
 impl Projection {
@@ -256,7 +260,10 @@ impl Projection {
         event: &Event,
     ) -> Option<Change> {
         let Some(slot) = self.cards.get_mut(&id) else {
-            self.shelf.note(id, seq);
+            match &mut self.unplaced {
+                Some(unplaced) => unplaced.keep(seq, session, event),
+                None => self.shelf.note(id, seq),
+            }
             return None;
         };
         if slot.session != *session {

@@ -18,6 +18,6 @@ pub use append::append;
 pub use bus::Bus;
 pub use reachable::until_reachable;
 pub use traits::{
-    Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, Position, Positions,
-    ReplySink, Stored, StoredDraft, Submission, Submitted,
+    Ack, Alive, AppendError, Delivery, Drafts, Inbox, Ledger, LedgerError, LeftOut, Position,
+    Positions, ReplySink, Stored, StoredDraft, Submission, Submitted,
 };

@@ -61,6 +61,15 @@ pub struct Stored {
     pub trace: Option<String>,
 }
 
+/// What [`Ledger::tail_current`] leaves out.
+#[derive(Debug)]
+pub struct LeftOut {
+    /// No message after this sequence is left out.
+    pub until: u64,
+    /// The messages in their order, then none. If it ends before that, it could not be read to its end.
+    pub messages: mpsc::Receiver<Option<Arc<Stored>>>,
+}
+
 /// The append-only log of all sessions.
 #[async_trait]
 pub trait Ledger: Send + Sync + 'static {
@@ -84,6 +93,13 @@ pub trait Ledger: Send + Sync + 'static {
     /// reads it.
     async fn tail_current(&self) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
         self.tail(1).await
+    }
+
+    /// What [`Ledger::tail_current`] leaves out, each session as a whole, for whoever knows what is
+    /// current and wants the rest as well; none where nothing is left out. Whoever reads slowly makes
+    /// nobody wait.
+    async fn left_out(&self) -> Result<Option<LeftOut>, LedgerError> {
+        Ok(None)
     }
 
     /// The last sequence of the whole log, 0 when empty. Never stale.

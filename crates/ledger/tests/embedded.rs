@@ -129,12 +129,21 @@ async fn who_folds_a_long_log_anew_is_spared_sessions_that_were_over_long_before
         let expected: Vec<u64> = (1..=20).filter(|seq| ![2, 3].contains(seq)).collect();
         assert_eq!(seen, expected);
     }
+    // What was left out can be had besides, whatever was written meanwhile.
+    let mut left_out = bus.ledger.left_out().await.unwrap().unwrap();
+    assert_eq!(left_out.until, 3);
+    let mut seen = Vec::new();
+    while let Some(stored) = next(&mut left_out.messages).await {
+        seen.push(stored.seq);
+    }
+    assert_eq!(seen, [2, 3]);
     assert_eq!(seqs(&tail_until(&bus, 1, 20).await).len(), 20);
     let gone = bus.ledger.read_session(&acme, &session("gone"), 1).await;
     assert_eq!(seqs(&gone.unwrap()), [2, 3, 20]);
     handle.close().await;
     // A log that is shorter than what is read anyway is read whole.
     let (bus, handle) = embedded::open(dir.path()).unwrap();
+    assert!(bus.ledger.left_out().await.unwrap().is_none());
     let mut tail = bus.ledger.tail_current().await.unwrap();
     for seq in 1..=20 {
         assert_eq!(next(&mut tail).await.seq, seq);

@@ -1,6 +1,6 @@
 //! What a request reads of the picture.
 
-use super::{Feed, Tenant, Viewer};
+use super::{Feed, Known, Tenant, Viewer};
 use crate::projection::{Card, Past, PlanCard};
 use askbus_domain::{ClarifyId, TenantId, Timestamp};
 use std::sync::{Arc, PoisonError};
@@ -53,12 +53,18 @@ impl Feed {
     }
 
     /// Up to `most` of what was settled before `seq`, latest first, and a few more where one commit
-    /// settled several. An empty list is the end of the history.
+    /// settled several. An empty list is the end of what is known.
     pub(crate) fn past(&self, tenant: &TenantId, seq: u64, most: usize) -> Vec<Past> {
+        // What is known grows only, so that it is looked at first.
+        let known = self.known();
         self.read(tenant, |_, tenant| {
             let mut all = tenant
                 .into_iter()
                 .flat_map(|t| t.projection.past(seq))
+                .take_while(|past| match known {
+                    Known::Whole => true,
+                    Known::After(after) => past.seq() > after,
+                })
                 .peekable();
             let mut found: Vec<Past> = all.by_ref().take(most.max(1)).collect();
             let last = found.last().map(Past::seq);

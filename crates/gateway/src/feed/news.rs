@@ -1,5 +1,6 @@
 //! What those who look are told: the picture at one sequence, and everything after it.
 
+use super::Tenant;
 use super::{Feed, Written};
 use crate::projection::{Card, Change, PlanCard};
 use askbus_domain::{ProfileId, TenantId};
@@ -84,7 +85,10 @@ impl Feed {
     pub(crate) fn snapshot(&self, viewer: &Viewer, after: u64) -> Snapshot {
         let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
         let seq = picture.seq;
-        let tenant = picture.tenants.entry(viewer.tenant.clone()).or_default();
+        let tenant = picture
+            .tenants
+            .entry(viewer.tenant.clone())
+            .or_insert_with(|| Tenant::new(self.known()));
         let pending = tenant
             .projection
             .pending()

@@ -43,10 +43,10 @@ pub(super) fn note(noted: &mut Vec<u64>, seq: u64) {
 }
 
 impl Shelf {
-    /// Takes a question that was settled after all that are here.
+    /// Takes a question that was settled after all that are here, or before few of them.
     pub(super) fn put(&mut self, card: &Card, settled_seq: u64, outcome: &Outcome) {
         let id = card.id();
-        self.settled.push_back(Shelved {
+        let shelved = Shelved {
             id,
             settled_seq,
             resolved_at: outcome.resolved_at,
@@ -54,7 +54,11 @@ impl Shelf {
             turn: Arc::clone(&card.turn),
             requested_seq: card.requested_seq,
             begun_seq: card.begun_seq,
-        });
+        };
+        let place = self
+            .settled
+            .partition_point(|s| s.settled_seq <= settled_seq);
+        self.settled.insert(place, shelved);
         if !card.noted.is_empty() {
             self.noted.insert(id, card.noted.clone());
         }
@@ -68,9 +72,28 @@ impl Shelf {
     /// Notes that the log speaks of a question that may be here.
     pub(super) fn note(&mut self, id: ClarifyId, seq: u64) {
         // Of a question that is not here there are as few as of those that are.
-        if !self.settled.is_empty() && self.noted.len() < MAX_SHELVED {
+        if self.noted.len() < MAX_SHELVED {
             note(self.noted.entry(id).or_default(), seq);
         }
+    }
+
+    /// Takes what is on a shelf of other sessions.
+    pub(super) fn join(&mut self, mut others: Self) {
+        others.settled.append(&mut self.settled);
+        // Two stretches, each in its order: sorting does no more than to join them.
+        others
+            .settled
+            .make_contiguous()
+            .sort_by_key(|shelved| shelved.settled_seq);
+        for (id, noted) in self.noted.drain() {
+            others.noted.entry(id).or_default().extend(noted);
+        }
+        while others.settled.len() > MAX_SHELVED
+            && let Some(oldest) = others.settled.pop_front()
+        {
+            others.noted.remove(&oldest.id);
+        }
+        *self = others;
     }
 
     /// Those settled before `seq`, latest first, each with where the log speaks of it.

@@ -11,12 +11,12 @@
 use askbus_credential::{Grant, Issuer, Role, Verifier};
 use askbus_domain::{
     Answer, AskCommand, AskId, AskerId, AskerInfo, BeginCommand, BeginId, ClarifyId, Command,
-    Commit, CommitId, ContextId, Dialect, Holder, Millis, PersonId, PolicyLayer, Presence,
+    Commit, CommitId, ContextId, Dialect, Event, Holder, Millis, PersonId, PolicyLayer, Presence,
     ProfileId, RunId, SCHEMA, Session, SessionId, TenantId, Timestamp, decide, parse_arguments,
     verdict,
 };
 use askbus_gateway::{Handle, Options, SignIn};
-use askbus_ledger::embedded::{self, EmbeddedHandle};
+use askbus_ledger::embedded::{self, EmbeddedHandle, EmbeddedOptions};
 use askbus_ledger::{Bus, Delivery, append};
 use askbus_wire::client::Target;
 use askbus_wire::codec::Decoded;
@@ -46,7 +46,8 @@ pub struct World {
     verifier: Verifier,
     judges: JoinSet<()>,
     ledger: Option<EmbeddedHandle>,
-    _dir: TempDir,
+    keys: std::path::PathBuf,
+    dir: TempDir,
 }
 
 pub struct Setup {
@@ -94,35 +95,10 @@ impl World {
         let issuer = Issuer::open_or_create(&keys).unwrap();
         let verifier = Verifier::open(&keys).unwrap();
         let (bus, ledger) = embedded::open(&dir.path().join("ledger")).unwrap();
-        let mut gateway_bus = bus.clone();
-        if let Some(inbox) = setup.break_inbox {
-            gateway_bus.inbox = inbox;
-        }
-        let stop = CancellationToken::new();
-        let options = Options {
-            bus: gateway_bus,
-            verifier: verifier.clone(),
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
-            clock: askbus_wire::clock::Clock::system(),
-            tenants: askbus_wire::tenants::Tenants::parse(setup.tenants).unwrap(),
-            session_binding: setup.session_binding.into(),
-            sign_in: Some(SignIn {
-                issuer: Issuer::open(&keys).unwrap(),
-                tenant: TenantId::new("local").unwrap(),
-                profiles: vec![ProfileId::new("default").unwrap()],
-                person: PersonId::new("owner").unwrap(),
-                life: Duration::from_hours(1),
-            }),
-            single_machine: setup.single_machine,
-            mcp: None,
-            host_names: vec!["ask.example".into()],
-            channels: setup.channels,
-            instance: "test".into(),
-            version: "0.0.0-test".into(),
-        };
-        let gateway = askbus_gateway::start(options, stop.clone()).await.unwrap();
+        let judged = setup.judge;
+        let (gateway, stop) = serve(setup, &bus, &keys).await;
         let mut judges = JoinSet::new();
-        if setup.judge {
+        if judged {
             for tenant in ["local", "acme"] {
                 judges.spawn(judge(bus.clone(), TenantId::new(tenant).unwrap()));
             }
@@ -143,17 +119,51 @@ impl World {
             verifier,
             judges,
             ledger: Some(ledger),
-            _dir: dir,
+            keys,
+            dir,
         }
     }
 
-    pub async fn end(mut self) {
+    /// Stops the gateway; the log goes on.
+    pub async fn stop(&mut self) {
         self.stop.cancel();
         if let Some(gateway) = self.gateway.take() {
             tokio::time::timeout(BOUND, gateway.join())
                 .await
                 .expect("the gateway stops");
         }
+    }
+
+    /// Starts one again, which was stopped.
+    pub async fn start_again(&mut self, setup: Setup) {
+        let (gateway, stop) = serve(setup, &self.bus, &self.keys).await;
+        self.address = gateway.address().to_string();
+        (self.gateway, self.stop) = (Some(gateway), stop);
+    }
+
+    /// Stops all and starts again on the same file, which counts so many messages as its latest.
+    pub async fn reopen(&mut self, latest: u64) {
+        self.stop().await;
+        self.judges.shutdown().await;
+        if let Some(ledger) = self.ledger.take() {
+            ledger.close().await;
+        }
+        let options = EmbeddedOptions {
+            latest,
+            ..EmbeddedOptions::default()
+        };
+        let file = self.dir.path().join("ledger");
+        let (bus, ledger) = embedded::open_with(&file, options).unwrap();
+        (self.bus, self.ledger) = (bus, Some(ledger));
+        for tenant in ["local", "acme"] {
+            let tenant = TenantId::new(tenant).unwrap();
+            self.judges.spawn(judge(self.bus.clone(), tenant));
+        }
+        self.start_again(Setup::default()).await;
+    }
+
+    pub async fn end(mut self) {
+        self.stop().await;
         self.judges.shutdown().await;
         if let Some(ledger) = self.ledger.take() {
             ledger.close().await;
@@ -187,9 +197,15 @@ impl World {
 
     /// A person of tenant `local`, profile `default`, in these groups.
     pub fn grouped(&self, who: &str, groups: &[&str]) -> String {
+        self.member(who, ("local", "default"), groups)
+    }
+
+    /// A person of this tenant and profile, in these groups.
+    pub fn member(&self, who: &str, of: (&str, &str), groups: &[&str]) -> String {
+        let (tenant, profile) = of;
         let grant = Grant {
             groups: groups.iter().map(|g| (*g).to_owned()).collect(),
-            ..grant(Role::Person, who, "local", &["default"])
+            ..grant(Role::Person, who, tenant, &[profile])
         };
         self.issuer.sign(&grant).unwrap().0
     }
@@ -237,6 +253,22 @@ impl World {
     pub async fn write(&self, tenant: &str, session: &str, command: &Command, at: Timestamp) {
         let (state, last) = self.session(tenant, session).await;
         let events = decide(&state, command, at).unwrap();
+        self.commit((tenant, session), events, last, at).await;
+    }
+
+    /// Writes an event that nobody decided.
+    pub async fn write_as_it_is(&self, tenant: &str, session: &str, event: Event, last: u64) {
+        self.commit((tenant, session), vec![event], last, now())
+            .await;
+    }
+
+    async fn commit(
+        &self,
+        (tenant, session): (&str, &str),
+        events: Vec<Event>,
+        last: u64,
+        at: Timestamp,
+    ) {
         let commit = Commit {
             schema: SCHEMA,
             commit_id: CommitId::from_uuid(uuid::Uuid::now_v7()),
@@ -334,6 +366,14 @@ impl World {
             .await;
     }
 
+    /// Waits until a person's socket shows that the question is over.
+    pub async fn shown_over(&self, token: &str, id: ClarifyId) {
+        let mut socket = self.socket("/ws?after=0", token).await;
+        socket
+            .until(|o| o["event"] == "clarify.resolved" && o["clarify_id"] == id.to_string())
+            .await;
+    }
+
     pub async fn socket(&self, path: &str, token: &str) -> Socket {
         let bearer = format!("Bearer {token}");
         self.try_socket(path, &[("authorization", &bearer)])
@@ -369,6 +409,38 @@ fn grant(role: Role, who: &str, tenant: &str, profiles: &[&str]) -> Grant {
         groups: Vec::new(),
         life: Duration::from_mins(10),
     }
+}
+
+/// Starts a gateway over this bus.
+async fn serve(setup: Setup, bus: &Bus, keys: &std::path::Path) -> (Handle, CancellationToken) {
+    let mut bus = bus.clone();
+    if let Some(inbox) = setup.break_inbox {
+        bus.inbox = inbox;
+    }
+    let stop = CancellationToken::new();
+    let options = Options {
+        bus,
+        verifier: Verifier::open(keys).unwrap(),
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+        clock: askbus_wire::clock::Clock::system(),
+        tenants: askbus_wire::tenants::Tenants::parse(setup.tenants).unwrap(),
+        session_binding: setup.session_binding.into(),
+        sign_in: Some(SignIn {
+            issuer: Issuer::open(keys).unwrap(),
+            tenant: TenantId::new("local").unwrap(),
+            profiles: vec![ProfileId::new("default").unwrap()],
+            person: PersonId::new("owner").unwrap(),
+            life: Duration::from_hours(1),
+        }),
+        single_machine: setup.single_machine,
+        mcp: None,
+        host_names: vec!["ask.example".into()],
+        channels: setup.channels,
+        instance: "test".into(),
+        version: "0.0.0-test".into(),
+    };
+    let gateway = askbus_gateway::start(options, stop.clone()).await.unwrap();
+    (gateway, stop)
 }
 
 pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);

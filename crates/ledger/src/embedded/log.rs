@@ -3,8 +3,8 @@
 use super::frame::{self, Frame};
 use super::store::LOG;
 use super::writer::{Append, Request};
-use super::{Shared, fit_trace, tail};
-use crate::{AppendError, Ledger, LedgerError, Stored};
+use super::{Shared, fit_trace, left_out, tail};
+use crate::{AppendError, Ledger, LedgerError, LeftOut, Stored};
 use askbus_domain::{ClarifyId, Commit, Event, EventKind, SessionId, TenantId, Timestamp};
 use askbus_wire::codec::{self, Decoded};
 use async_trait::async_trait;
@@ -267,6 +267,10 @@ impl Ledger for EmbeddedLedger {
 
     async fn tail_current(&self) -> Result<mpsc::Receiver<Arc<Stored>>, LedgerError> {
         tail::start_current(&self.0)
+    }
+
+    async fn left_out(&self) -> Result<Option<LeftOut>, LedgerError> {
+        left_out::start(&self.0)
     }
 
     async fn last_seq(&self) -> Result<u64, LedgerError> {

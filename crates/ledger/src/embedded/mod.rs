@@ -10,6 +10,7 @@ mod clock;
 mod drafts;
 mod frame;
 mod inbox;
+mod left_out;
 mod load;
 mod log;
 mod positions;

@@ -105,6 +105,25 @@ impl Current {
         self.seqs.as_ref().map(|_| self.until)
     }
 
+    /// Whether a message that was there then is among those that matter.
+    pub fn has(&self, seq: u64) -> bool {
+        let seqs = self.seqs.as_ref();
+        seqs.is_none_or(|seqs| seqs.binary_search(&seq).is_ok())
+    }
+
+    /// The last sequence that may not matter; none when all do.
+    pub fn last_left_out(&self) -> Option<u64> {
+        let seqs = self.seqs.as_ref()?;
+        let mut last = self.until;
+        for seq in seqs.iter().rev() {
+            if *seq != last {
+                break;
+            }
+            last -= 1;
+        }
+        (last > 0).then_some(last)
+    }
+
     fn batches(&self) -> u64 {
         let seqs = self.seqs.as_deref().unwrap_or_default();
         (seqs.len() as u64).div_ceil(BATCH)
@@ -154,6 +173,11 @@ impl Drop for Visit {
 /// numbers.
 pub(super) fn whole(next: u64, end: u64) -> Range<u64> {
     next.saturating_sub(1) / BATCH..end / BATCH
+}
+
+/// The batches with the sequences up to `end`.
+pub(super) fn touched(end: u64) -> Range<u64> {
+    0..end.div_ceil(BATCH)
 }
 
 /// The first sequence after the batches before this one.
