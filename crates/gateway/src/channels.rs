@@ -5,6 +5,7 @@
 //! channel has told is kept there as well, and what happened nowhere but in the log.
 
 mod backlog;
+mod catching_up;
 mod chat;
 mod http;
 mod ilink;
@@ -28,6 +29,7 @@ pub(crate) use routes::{list, reply};
 use crate::caller::{Caller, Person};
 use crate::feed::Viewer;
 use crate::gateway::Gateway;
+use crate::presence;
 use crate::projection::Card;
 use askbus_credential::{Credential, Role};
 use askbus_domain::text_channel::ChannelLimits;
@@ -37,6 +39,7 @@ use peers::Peers;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::task::JoinSet;
 
 /// A channel as it is configured, with what it counts.
 pub(crate) struct Channel {
@@ -257,7 +260,7 @@ impl ChannelTable {
     }
 }
 
-/// Serves every channel until shutdown.
+/// Serves every channel until shutdown; then the others learn at once that this gateway leaves.
 pub(crate) fn start(gateway: &Arc<Gateway>) {
     if gateway.channels.0.is_empty() {
         return;
@@ -265,8 +268,15 @@ pub(crate) fn start(gateway: &Arc<Gateway>) {
     let peers = Arc::new(Peers::new());
     let listening = peers::listen(Arc::clone(gateway), Arc::clone(&peers));
     gateway.tasks.spawn(listening);
-    for channel in gateway.channels.0.values() {
-        let serving = owner::run(Arc::clone(gateway), Arc::clone(channel), Arc::clone(&peers));
-        gateway.tasks.spawn(serving);
-    }
+    let gateway = Arc::clone(gateway);
+    gateway.tasks.clone().spawn(async move {
+        let mut serving = JoinSet::new();
+        for channel in gateway.channels.0.values() {
+            let (gateway, peers) = (Arc::clone(&gateway), Arc::clone(&peers));
+            serving.spawn(owner::run(gateway, Arc::clone(channel), peers));
+        }
+        serving.join_all().await;
+        // Only now nothing is told any more by this one.
+        presence::farewell(&gateway).await;
+    });
 }

@@ -24,6 +24,11 @@ pub(crate) async fn find(
     card.filter(|card| viewer.sees(card)).ok_or_else(unknown)
 }
 
+/// Whether there is no such card in sight, and not only no way to know now.
+pub(crate) fn is_unknown(error: &WireError) -> bool {
+    error.code != ErrorCode::Unavailable
+}
+
 fn unavailable(error: impl std::fmt::Display) -> WireError {
     WireError::new(
         ErrorCode::Unavailable,

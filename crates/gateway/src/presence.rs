@@ -17,6 +17,8 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const SERVICE: &str = "gateway";
 /// People named in one heartbeat at most; more go into further ones.
 const PEOPLE_PER_HEARTBEAT: usize = 200;
+/// How long telling the others may take when it leaves.
+const FAREWELL: Duration = Duration::from_millis(500);
 /// When this process has not heard itself for this long it hears nobody.
 const SILENCE: Duration = HEARTBEAT.saturating_mul(2);
 
@@ -145,6 +147,23 @@ pub(crate) async fn run(gateway: Arc<Gateway>) {
                 publish(&gateway, gateway.presence.people.news(Instant::now())).await;
             }
         }
+    }
+}
+
+/// Tells the others that this instance leaves.
+pub(crate) async fn farewell(gateway: &Gateway) {
+    let heartbeat = Heartbeat {
+        service: SERVICE.to_owned(),
+        instance: gateway.instance.clone(),
+        version: gateway.version.clone(),
+        schema: SCHEMA,
+        parts: 1,
+        leaves: true,
+        ..Heartbeat::default()
+    };
+    let told = tokio::time::timeout(FAREWELL, gateway.bus.alive.publish(&heartbeat)).await;
+    if !matches!(told, Ok(Ok(()))) {
+        tracing::debug!("nobody was told that this gateway leaves");
     }
 }
 

@@ -5,6 +5,8 @@ use crate::places::folder;
 use crate::process::Process;
 use crate::program::Program;
 use anyhow::{Context as _, Result, anyhow};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use fantoccini::elements::Element;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -209,6 +211,18 @@ impl Browser {
     /// When it cannot be taken or written.
     pub async fn screenshot(&self, path: &Path) -> Result<()> {
         let png = within("the screenshot", self.page.screenshot()).await??;
+        fs::write(path, png).with_context(|| path.display().to_string())
+    }
+
+    /// Writes a picture of the whole page, also of what is below the window's end.
+    ///
+    /// # Errors
+    /// When it cannot be taken or written.
+    pub async fn whole_page(&self, path: &Path) -> Result<()> {
+        let params = json!({"format": "png", "captureBeyondViewport": true});
+        let taken = self.devtools("Page.captureScreenshot", params).await?;
+        let png = taken["data"].as_str().context("a picture")?;
+        let png = BASE64_STANDARD.decode(png)?;
         fs::write(path, png).with_context(|| path.display().to_string())
     }
 

@@ -120,6 +120,18 @@ impl AskbusUp {
         process.stop().await
     }
 
+    /// Waits for its end, after it was told to stop.
+    ///
+    /// # Errors
+    /// When it is not running, or does not end within the limit.
+    pub async fn stopped(&mut self) -> Result<ExitStatus> {
+        let mut process = self
+            .process
+            .take()
+            .ok_or_else(|| anyhow!("askbus up is not running"))?;
+        process.wait().await
+    }
+
     /// Starts it again on the same home; the port is the one it had.
     ///
     /// # Errors

@@ -179,6 +179,9 @@ pub struct Heartbeat {
     /// In how many parts it says this; 0 counts as 1.
     #[serde(default)]
     pub parts: u32,
+    /// Whether this is its last one: it is told to stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves: bool,
 }
 
 /// A person with an open surface, or with one a moment ago.

@@ -1,12 +1,13 @@
 //! People are told in a chat, and answer there: through a webhook and through WeChat.
 
 mod deliveries;
+mod handing_over;
 mod wechat;
 
 use crate::support::BINARY;
 use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::{
-    Askbus, AskbusUp, Hook, HookMessage, McpStdio, Person, Process, Service, folder,
+    Askbus, AskbusUp, Hook, HookMessage, McpStdio, Person, Process, Service, folder, within,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -27,7 +28,12 @@ fn configuration(tables: &[String]) -> Result<(TempDir, String)> {
 /// `askbus up` with these channels.
 async fn up(tables: &[String]) -> Result<(AskbusUp, TempDir)> {
     let (folder, path) = configuration(tables)?;
-    let up = AskbusUp::start_with(BINARY, &[], &[("ASKBUS_CONFIG", &path)]).await?;
+    let up = AskbusUp::start_with(
+        BINARY,
+        &[],
+        &[("ASKBUS_CONFIG", &path), ("RUST_LOG", "info")],
+    )
+    .await?;
     Ok((up, folder))
 }
 
@@ -62,6 +68,21 @@ async fn channel(person: &Person) -> Result<Value> {
     let reply = person.get("/api/channels").await?;
     ensure!(reply.status == 200, "{reply:?}");
     Ok(reply.body["channels"][0].clone())
+}
+
+/// Waits until the one channel shows this many undelivered messages.
+async fn undelivered(look: impl AsyncFn() -> Result<Value>, count: u64) -> Result<Value> {
+    let what = format!("{count} undelivered");
+    let looking = async {
+        loop {
+            let shown = look().await?;
+            if shown["undelivered"] == count {
+                return anyhow::Ok(shown);
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    within(&what, looking).await?
 }
 
 // contract: N4

@@ -3,6 +3,7 @@
 
 use askbus_domain::{ClarifyId, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// Messages that wait at once at most; what comes after them waits in the log.
 pub(super) const MOST: usize = 300;
@@ -52,6 +53,15 @@ pub(super) struct Message {
     pub failed_at: Option<Timestamp>,
 }
 
+/// What a commit says of a question that the channel tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// It waits.
+    Asked(ClarifyId),
+    /// It ended; where in the log it was asked.
+    Ended(ClarifyId, u64),
+}
+
 /// How far a channel has come.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Backlog {
@@ -60,6 +70,10 @@ pub(super) struct Backlog {
     /// What is not delivered, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<Message>,
+    /// Asked up to here and over before anybody was told; that they ended is still to come. Not written
+    /// down: after a crash such an end may be told of.
+    #[serde(skip)]
+    untold: HashSet<ClarifyId>,
 }
 
 impl Backlog {
@@ -68,28 +82,64 @@ impl Backlog {
         self.open.len() < MOST
     }
 
-    /// A question waits since `seq`.
-    pub(super) fn asked(&mut self, seq: u64, id: ClarifyId) {
-        if seq > self.position && !self.holds(id, What::Asked) {
-            self.push(seq, id, What::Asked);
+    /// Takes in what the commit at `seq` says, all of it or nothing: false when there is no room. What
+    /// was taken in before counts once.
+    #[must_use]
+    pub(super) fn take(&mut self, seq: u64, said: &[Said]) -> bool {
+        if seq <= self.position {
+            return true;
         }
+        let more = said.iter().filter(|said| match said {
+            Said::Asked(_) => true,
+            Said::Ended(id, _) => !self.holds(*id, What::Asked),
+        });
+        let (more, open) = (more.count(), self.open.len());
+        // One commit fits whatever it holds: it would never fit otherwise.
+        if more > 0 && open > 0 && open + more > MOST {
+            return false;
+        }
+        for said in said {
+            match *said {
+                Said::Asked(id) => self.push(seq, id, What::Asked),
+                Said::Ended(id, asked) => self.ended(asked, seq, id),
+            }
+        }
+        self.position = seq;
+        true
     }
 
     /// A question that was asked at `asked` ended at `seq`. Where nobody was told that it waits,
     /// nobody needs to hear that it ended.
-    pub(super) fn ended(&mut self, asked: u64, seq: u64, id: ClarifyId) {
-        if seq <= self.position || self.holds(id, What::Ended) {
-            return;
-        }
-        let open = self.find(id, What::Asked);
-        let told = match open {
+    fn ended(&mut self, asked: u64, seq: u64, id: ClarifyId) {
+        let untold = self.untold.remove(&id);
+        let told = match self.find(id, What::Asked) {
             Some(message) => message.attempts > 0,
-            None => asked <= self.position,
+            None => asked <= self.position && !untold,
         };
-        self.open.retain(|m| (m.id, m.what) != (id, What::Asked));
+        self.done(id, What::Asked);
         if told {
             self.push(seq, id, What::Ended);
         }
+    }
+
+    /// A question was asked and is over, and nobody was told of it.
+    pub(super) fn untold(&mut self, id: ClarifyId) {
+        self.untold.insert(id);
+    }
+
+    /// Whether that is so.
+    pub(super) fn is_untold(&self, id: ClarifyId) -> bool {
+        self.untold.contains(&id)
+    }
+
+    /// An attempt that told nobody: the question was over already.
+    pub(super) fn needless(&mut self, id: ClarifyId, what: What) {
+        // An attempt before this one may have been heard.
+        let message = self.find(id, What::Asked);
+        if what == What::Asked && message.is_some_and(|m| m.attempts <= 1) {
+            self.untold(id);
+        }
+        self.done(id, what);
     }
 
     /// Everything up to `seq` is taken in.
@@ -117,10 +167,16 @@ impl Backlog {
         problem: &str,
         now: Timestamp,
     ) -> bool {
+        // So that all of it fits one message of the bus, however much one commit ended.
+        let kept = if self.open.len() > MOST {
+            0
+        } else {
+            MAX_PROBLEM
+        };
         let Some(message) = self.find_mut(id, what) else {
             return false;
         };
-        message.problem = Some(problem.chars().take(MAX_PROBLEM).collect());
+        message.problem = Some(problem.chars().take(kept).collect());
         message.failed_at = Some(now);
         let last = what == What::Ended && message.attempts >= MAX_ATTEMPTS;
         if last {
@@ -174,56 +230,117 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_unix_millis(5);
 
+    fn take(backlog: &mut Backlog, seq: u64, said: &[Said]) {
+        assert!(backlog.take(seq, said), "{seq}");
+    }
+
     #[test]
     fn each_question_is_told_once() {
         let mut backlog = Backlog::default();
-        backlog.asked(4, id(1));
-        backlog.asked(4, id(1));
+        take(&mut backlog, 4, &[Said::Asked(id(1))]);
+        take(&mut backlog, 4, &[Said::Asked(id(1))]);
         assert_eq!(open(&backlog), [(4, What::Asked, 0)]);
         backlog.begins(id(1), What::Asked);
         backlog.done(id(1), What::Asked);
-        backlog.reached(4);
         // As after a restart, when everything that waits is looked at again.
-        backlog.asked(4, id(1));
+        take(&mut backlog, 4, &[Said::Asked(id(1))]);
         assert_eq!(open(&backlog), []);
-        backlog.ended(4, 9, id(1));
-        backlog.ended(4, 9, id(1));
+        take(&mut backlog, 9, &[Said::Ended(id(1), 4)]);
+        take(&mut backlog, 9, &[Said::Ended(id(1), 4)]);
         assert_eq!(open(&backlog), [(9, What::Ended, 0)]);
         backlog.done(id(1), What::Ended);
-        backlog.reached(9);
-        backlog.ended(4, 9, id(1));
+        take(&mut backlog, 9, &[Said::Ended(id(1), 4)]);
         assert_eq!(open(&backlog), []);
     }
 
     #[test]
     fn what_ends_untold_needs_no_telling() {
         let mut backlog = Backlog::default();
-        backlog.asked(4, id(1));
-        backlog.ended(4, 5, id(1));
+        take(&mut backlog, 4, &[Said::Asked(id(1))]);
+        take(&mut backlog, 5, &[Said::Ended(id(1), 4)]);
         assert_eq!(open(&backlog), []);
         // Asked and ended before anybody looked.
-        backlog.ended(6, 7, id(2));
+        take(&mut backlog, 7, &[Said::Ended(id(2), 6)]);
         assert_eq!(open(&backlog), []);
-        // An attempt that failed may have been heard.
-        backlog.asked(8, id(3));
-        backlog.begins(id(3), What::Asked);
-        assert!(!backlog.failed(id(3), What::Asked, "500", NOW));
-        backlog.reached(8);
-        backlog.ended(8, 9, id(3));
-        assert_eq!(open(&backlog), [(9, What::Ended, 0)]);
+        // The same, in two looks.
+        backlog.untold(id(4));
+        backlog.reached(10);
+        take(&mut backlog, 11, &[Said::Ended(id(4), 10)]);
+        assert_eq!(open(&backlog), []);
+        // Over when the first attempt began.
+        take(&mut backlog, 12, &[Said::Asked(id(5))]);
+        backlog.begins(id(5), What::Asked);
+        backlog.needless(id(5), What::Asked);
+        take(&mut backlog, 13, &[Said::Ended(id(5), 12)]);
+        assert_eq!(open(&backlog), []);
+    }
+
+    #[test]
+    fn an_attempt_that_failed_may_have_been_heard() {
+        for over_meanwhile in [false, true] {
+            let mut backlog = Backlog::default();
+            take(&mut backlog, 8, &[Said::Asked(id(3))]);
+            backlog.begins(id(3), What::Asked);
+            assert!(!backlog.failed(id(3), What::Asked, "500", NOW));
+            if over_meanwhile {
+                backlog.begins(id(3), What::Asked);
+                backlog.needless(id(3), What::Asked);
+            }
+            take(&mut backlog, 9, &[Said::Ended(id(3), 8)]);
+            assert_eq!(open(&backlog), [(9, What::Ended, 0)], "{over_meanwhile}");
+        }
+    }
+
+    #[test]
+    fn a_commit_is_taken_whole_or_not_at_all() {
+        let mut backlog = Backlog::default();
+        let many = u64::try_from(MOST).unwrap() - 1;
+        for n in 1..=many {
+            take(&mut backlog, n, &[Said::Asked(id(u128::from(n)))]);
+        }
+        let both = [Said::Asked(id(1_001)), Said::Asked(id(1_002))];
+        assert!(!backlog.take(1_000, &both));
+        assert_eq!((backlog.position, backlog.open.len()), (many, MOST - 1));
+        take(&mut backlog, 1_001, &[Said::Asked(id(2_000))]);
+        assert!(!backlog.has_room() && !backlog.take(1_002, &[Said::Asked(id(2_001))]));
+        // What makes room is taken when there is none.
+        take(&mut backlog, 1_002, &[Said::Ended(id(1), 1)]);
+        assert_eq!(backlog.open.len(), MOST - 1);
+        assert!(!backlog.take(1_003, &both));
+        backlog.done(id(2), What::Asked);
+        take(&mut backlog, 1_003, &both);
+        assert_eq!(backlog.open.len(), MOST);
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_at_once_is_told_all_the_same() {
+        let mut backlog = Backlog::default();
+        backlog.reached(5);
+        let all: Vec<Said> = (1..=5 * MOST)
+            .map(|n| Said::Ended(id(n.try_into().unwrap()), 5))
+            .collect();
+        take(&mut backlog, 6, &all);
+        for n in 1..=5 * MOST {
+            let id = id(n.try_into().unwrap());
+            backlog.begins(id, What::Ended);
+            backlog.failed(id, What::Ended, &"❓".repeat(500), NOW);
+        }
+        assert_eq!(backlog.open.len(), 5 * MOST);
+        let written = serde_json::to_vec(&backlog).unwrap();
+        assert!(written.len() < askbus_domain::MAX_COMMIT_BYTES);
     }
 
     #[test]
     fn only_an_end_is_given_up() {
         let mut backlog = Backlog::default();
-        backlog.asked(1, id(1));
+        take(&mut backlog, 1, &[Said::Asked(id(1))]);
         for _ in 0..2 * MAX_ATTEMPTS {
             backlog.begins(id(1), What::Asked);
             let problem = "it could not be reached".repeat(20);
             assert!(!backlog.failed(id(1), What::Asked, &problem, NOW));
         }
         assert_eq!(backlog.attempts(id(1), What::Asked), 2 * MAX_ATTEMPTS);
-        backlog.ended(1, 2, id(1));
+        take(&mut backlog, 2, &[Said::Ended(id(1), 1)]);
         let mut last = false;
         for _ in 0..MAX_ATTEMPTS {
             assert!(!last);
@@ -236,15 +353,14 @@ mod tests {
     #[test]
     fn a_full_backlog_fits_one_message_of_the_bus() {
         let mut backlog = Backlog::default();
-        let mut seq = 0;
-        while backlog.has_room() {
-            seq += 1;
-            backlog.asked(u64::MAX - seq, id(u128::MAX - u128::from(seq)));
-            backlog.begins(id(u128::MAX - u128::from(seq)), What::Asked);
-            let problem = "x".repeat(500);
-            let id = id(u128::MAX - u128::from(seq));
-            backlog.failed(id, What::Asked, &problem, NOW);
+        let base = u64::MAX - 1_000;
+        for n in 0..u64::try_from(MOST).unwrap() {
+            let id = id(u128::MAX - u128::from(n));
+            take(&mut backlog, base + n, &[Said::Asked(id)]);
+            backlog.begins(id, What::Asked);
+            backlog.failed(id, What::Asked, &"x".repeat(500), NOW);
         }
+        assert!(!backlog.has_room());
         let written = serde_json::to_vec(&backlog).unwrap();
         assert!(
             written.len() < askbus_domain::MAX_COMMIT_BYTES,

@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 use http::uri::Scheme;
-use http::{HeaderMap, Request, StatusCode, Uri, header};
+use http::{HeaderMap, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -97,7 +98,7 @@ impl Target {
         Ok(Self { base, client })
     }
 
-    /// Posts JSON to the address itself, or to `path` below it.
+    /// Posts JSON to the address itself, or to `path` below it, and reads what comes back.
     pub(crate) async fn post(
         &self,
         path: &str,
@@ -105,16 +106,8 @@ impl Target {
         body: Bytes,
         patience: Duration,
     ) -> Result<(StatusCode, Bytes), NoResponse> {
-        let uri = self.below(path).ok_or(NoResponse::Unreachable)?;
-        let mut request = Request::post(uri)
-            .body(Full::new(body))
-            .map_err(|_| NoResponse::Unreachable)?;
-        *request.headers_mut() = headers;
-        let json = http::HeaderValue::from_static("application/json");
-        request.headers_mut().insert(header::CONTENT_TYPE, json);
         let exchange = async {
-            let response = self.client.request(request).await;
-            let response = response.map_err(|_| NoResponse::Unreachable)?;
+            let response = self.send(path, headers, body).await?;
             let status = response.status();
             let body = Limited::new(response.into_body(), MAX_RESPONSE);
             let body = body.collect().await.map_err(|_| NoResponse::Unreadable)?;
@@ -122,6 +115,35 @@ impl Target {
         };
         let done = tokio::time::timeout(patience, exchange).await;
         done.unwrap_or(Err(NoResponse::Silent(patience)))
+    }
+
+    /// The same where the status says it all: whatever comes after it, it was said.
+    pub(crate) async fn tell(
+        &self,
+        headers: HeaderMap,
+        body: Bytes,
+        patience: Duration,
+    ) -> Result<StatusCode, NoResponse> {
+        let told = tokio::time::timeout(patience, self.send("", headers, body)).await;
+        let response = told.unwrap_or(Err(NoResponse::Silent(patience)))?;
+        Ok(response.status())
+    }
+
+    async fn send(
+        &self,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, NoResponse> {
+        let uri = self.below(path).ok_or(NoResponse::Unreachable)?;
+        let mut request = Request::post(uri)
+            .body(Full::new(body))
+            .map_err(|_| NoResponse::Unreachable)?;
+        *request.headers_mut() = headers;
+        let json = http::HeaderValue::from_static("application/json");
+        request.headers_mut().insert(header::CONTENT_TYPE, json);
+        let response = self.client.request(request).await;
+        response.map_err(|_| NoResponse::Unreachable)
     }
 
     fn below(&self, path: &str) -> Option<Uri> {

@@ -16,6 +16,9 @@ use tokio::time::Instant;
 const RETRY: Duration = Duration::from_secs(1);
 /// How long a gateway waits to hear of one it knows nothing of.
 const UNHEARD: Duration = Duration::from_secs(5);
+/// How long what is on its way may take when the gateway stops; what takes longer is told again, under
+/// the same id.
+const DRAIN: Duration = Duration::from_secs(3);
 
 /// A channel's position, as it stands on the bus.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -114,42 +117,40 @@ pub(super) async fn read(
 
 /// Serves a channel whenever no other gateway does, until shutdown.
 pub(super) async fn run(gateway: Arc<Gateway>, channel: Arc<Channel>, peers: Arc<Peers>) {
-    let serve = async {
-        loop {
-            let mut held = claim(&gateway, &channel, &peers).await;
-            tracing::info!(channel = channel.name, "this gateway serves the channel");
-            let Lost = teller::run(&gateway, &channel, &mut held).await;
-            channel.undelivered(0);
-            tracing::info!(channel = channel.name, "another gateway serves the channel");
+    loop {
+        let mut held = tokio::select! {
+            biased;
+            () = gateway.shutdown.cancelled() => return,
+            held = claim(&gateway, &channel, &peers) => held,
+        };
+        tracing::info!(channel = channel.name, "this gateway serves the channel");
+        let stopped = tokio::select! {
+            stopped = teller::run(&gateway, &channel, &mut held) => stopped,
+            () = late(&gateway) => Ok(()),
+        };
+        channel.undelivered(0);
+        if stopped.is_ok() {
+            leave(&channel, held).await;
+            return;
         }
-    };
-    tokio::select! {
-        biased;
-        () = gateway.shutdown.cancelled() => leave(&gateway, &channel).await,
-        () = serve => {}
+        tracing::info!(channel = channel.name, "another gateway serves the channel");
     }
 }
 
+/// When this gateway has been told to stop and waits no longer for what is on its way.
+async fn late(gateway: &Gateway) {
+    gateway.shutdown.cancelled().await;
+    tokio::time::sleep(DRAIN).await;
+}
+
 /// Lets another gateway have the channel at once.
-async fn leave(gateway: &Gateway, channel: &Channel) {
-    let leaving = async {
-        let (revision, mut written) = read(gateway, channel).await?;
-        if written.owner != gateway.instance {
-            return Ok(());
-        }
-        written.owner.clear();
-        let value = serde_json::to_vec(&written).unwrap_or_default();
-        let name = channel.position_name();
-        let put = gateway
-            .bus
-            .positions
-            .put(&channel.tenant, &name, revision, &value);
-        put.await.map(drop)
-    };
-    // Nobody waits longer: without it the others notice as soon as this one falls silent.
-    let left = tokio::time::timeout(RETRY, leaving).await;
-    if let Ok(Err::<(), LedgerError>(error)) = left {
-        tracing::debug!(%error, channel = channel.name, "the channel was not handed over");
+async fn leave(channel: &Channel, mut held: Held) {
+    held.written.owner.clear();
+    // Nobody waits longer: without it the others take over when they hear that this one leaves.
+    match tokio::time::timeout(RETRY, held.save()).await {
+        Ok(Ok(())) => tracing::info!(channel = channel.name, "the channel is free"),
+        Ok(Err(Lost)) => {}
+        Err(_) => tracing::warn!(channel = channel.name, "the channel was not handed over"),
     }
 }
 
@@ -157,6 +158,7 @@ async fn leave(gateway: &Gateway, channel: &Channel) {
 async fn claim(gateway: &Gateway, channel: &Channel, peers: &Peers) -> Held {
     let began = Instant::now();
     loop {
+        let mut left = peers.left();
         match read(gateway, channel).await {
             Ok((revision, mut written)) => {
                 // A log that one process holds has no other gateway.
@@ -166,7 +168,10 @@ async fn claim(gateway: &Gateway, channel: &Channel, peers: &Peers) -> Held {
                 let gone = peers.gone_at(&written.owner);
                 if !free && gone.is_none_or(|at| at > Instant::now()) {
                     let unheard = Instant::now().max(began) + UNHEARD;
-                    tokio::time::sleep_until(gone.unwrap_or(unheard)).await;
+                    tokio::select! {
+                        () = left.heard() => {}
+                        () = tokio::time::sleep_until(gone.unwrap_or(unheard)) => {}
+                    }
                     continue;
                 }
                 written.owner.clone_from(&gateway.instance);

@@ -1,15 +1,15 @@
 //! Tells people through one channel what the log says: each question once, as long as it takes.
 
-use super::backlog::{Message, What};
+use super::backlog::{Message, Said, What};
 use super::owner::{Held, Lost};
-use super::{Channel, Way, webhook, wechat};
+use super::{Channel, Way, catching_up, webhook, wechat};
 use crate::feed::News;
 use crate::gateway::Gateway;
 use crate::lookup;
-use crate::projection::{Card, ChangeKind};
+use crate::projection::ChangeKind;
 use askbus_domain::ClarifyId;
 use rand::Rng as _;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -21,9 +21,21 @@ use tokio::time::Instant;
 const AT_ONCE: usize = 4;
 /// Between two attempts, at first and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(5));
+/// How long until a log that cannot be read is read again.
+const RETRY: Duration = Duration::from_secs(1);
 
 type Key = (ClarifyId, What);
-type Sent = (Key, Result<(), String>);
+type Sent = (Key, Result<Done, String>);
+type Following = broadcast::Receiver<Arc<News>>;
+
+/// What an attempt that did not fail came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// The channel took it.
+    Taken,
+    /// There was nothing to be told any more.
+    Needless,
+}
 
 /// What a channel that polls for messages wants to be written down.
 #[derive(Debug)]
@@ -51,8 +63,13 @@ struct Teller<'a> {
     not_before: HashMap<Key, Instant>,
 }
 
-/// Tells what the log says for as long as this gateway serves the channel.
-pub(super) async fn run(gateway: &Arc<Gateway>, channel: &Arc<Channel>, held: &mut Held) -> Lost {
+/// Tells what the log says until the gateway stops, or for as long as this one serves the channel.
+/// What is on its way when the gateway stops is waited for, so that it is not told again.
+pub(super) async fn run(
+    gateway: &Arc<Gateway>,
+    channel: &Arc<Channel>,
+    held: &mut Held,
+) -> Result<(), Lost> {
     let mut listening = listen(gateway, channel, held);
     let mut teller = Teller {
         gateway,
@@ -62,30 +79,56 @@ pub(super) async fn run(gateway: &Arc<Gateway>, channel: &Arc<Channel>, held: &m
         under_way: HashSet::new(),
         not_before: HashMap::new(),
     };
-    let mut news = teller.look();
-    loop {
-        teller.start();
-        let next = teller.next_attempt();
+    // None while not everything was looked at that the log holds.
+    let mut following: Option<Following> = None;
+    let mut look_at = Instant::now();
+    while !gateway.shutdown.is_cancelled() {
         let room = teller.held.written.backlog.has_room();
-        let lost = tokio::select! {
-            Some(sent) = teller.sending.join_next() => match sent {
-                Ok(sent) => teller.settle(sent).await,
-                Err(_) => Ok(()),
-            },
-            Some(read) = listening.read.recv() => teller.note(read).await,
-            came = news.recv(), if room => {
-                teller.take(came, &mut news);
-                Ok(())
+        if following.is_none() && room && look_at <= Instant::now() {
+            following = tokio::select! {
+                biased;
+                () = gateway.shutdown.cancelled() => break,
+                looked = teller.look() => looked,
+            };
+            look_at = Instant::now() + RETRY;
+        }
+        teller.start();
+        let mut next = teller.next_attempt();
+        if following.is_none() && teller.held.written.backlog.has_room() {
+            next = next.min(look_at);
+        }
+        tokio::select! {
+            biased;
+            () = gateway.shutdown.cancelled() => break,
+            Some(sent) = teller.sending.join_next() => {
+                if let Ok(sent) = sent {
+                    teller.settle(sent).await?;
+                }
             }
-            () = tokio::time::sleep_until(next) => Ok(()),
-        };
-        if lost.is_err() {
-            return Lost;
+            Some(read) = listening.read.recv() => teller.note(read).await?,
+            came = next_of(&mut following) => {
+                if !following.as_mut().is_some_and(|news| teller.take(came, news)) {
+                    following = None;
+                    look_at = Instant::now();
+                }
+            }
+            () = tokio::time::sleep_until(next) => {}
         }
-        // What waited in the log for room is looked at again.
-        if !room && teller.held.written.backlog.has_room() {
-            news = teller.look();
+    }
+    drop(listening);
+    while let Some(sent) = teller.sending.join_next().await {
+        if let Ok(sent) = sent {
+            teller.settle(sent).await?;
         }
+    }
+    Ok(())
+}
+
+/// The next news, if they are followed.
+async fn next_of(following: &mut Option<Following>) -> Result<Arc<News>, RecvError> {
+    match following {
+        Some(news) => news.recv().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -108,80 +151,58 @@ fn listen(gateway: &Arc<Gateway>, channel: &Arc<Channel>, held: &Held) -> Listen
 }
 
 impl Teller<'_> {
-    /// Takes in everything that the log holds now, in its order, as far as there is room.
-    fn look(&mut self) -> broadcast::Receiver<Arc<News>> {
+    /// Takes in everything that the log holds now, in its order, as far as there is room; the news from
+    /// then on, if that was all of it.
+    async fn look(&mut self) -> Option<Following> {
         let backlog = &mut self.held.written.backlog;
-        let Some(viewer) = self.channel.viewer() else {
-            return broadcast::Sender::new(1).subscribe();
-        };
-        let snapshot = self.gateway.feed.snapshot(&viewer, backlog.position);
-        let waiting = snapshot
-            .pending
-            .iter()
-            .map(|c| (c.requested_seq, What::Asked, c));
-        let ended = snapshot
-            .resolved
-            .iter()
-            .map(|(seq, c)| (*seq, What::Ended, c));
-        let mut all: Vec<(u64, What, &Arc<Card>)> = waiting.chain(ended).collect();
-        all.sort_by_key(|(seq, what, _)| (*seq, *what));
-        for (seq, what, card) in all {
-            if !self.channel.tells(card) {
-                continue;
-            }
-            if !backlog.has_room() {
-                // The rest is looked at when there is room again.
-                backlog.reached(seq.saturating_sub(1));
-                return snapshot.news;
-            }
-            match what {
-                What::Asked => backlog.asked(seq, card.id()),
-                What::Ended => backlog.ended(card.requested_seq, seq, card.id()),
-            }
-        }
-        backlog.reached(snapshot.seq);
-        snapshot.news
+        let looked = catching_up::look(self.gateway, self.channel, backlog).await;
+        looked.unwrap_or_else(|error| {
+            tracing::warn!(%error, channel = self.channel.name, "the log cannot be read; trying again");
+            None
+        })
     }
 
-    /// Takes in news, and all that came together with them.
-    fn take(
-        &mut self,
-        came: Result<Arc<News>, RecvError>,
-        news: &mut broadcast::Receiver<Arc<News>>,
-    ) {
-        let Ok(first) = came else {
-            // Too many to follow one by one.
-            *news = self.look();
-            return;
-        };
-        // What one commit says comes together; once the picture shows it, all of it was sent.
-        let shown = self.gateway.feed.folded();
-        self.hear(&first);
+    /// Takes in news, and all that came together with them; false when not all of it could be.
+    fn take(&mut self, came: Result<Arc<News>, RecvError>, news: &mut Following) -> bool {
+        // Too many to follow one by one.
+        let Ok(first) = came else { return false };
+        let mut heard: BTreeMap<u64, Vec<Said>> = BTreeMap::new();
+        self.hear(&first, &mut heard);
         loop {
-            match news.try_recv() {
-                Ok(more) if self.held.written.backlog.has_room() => self.hear(&more),
-                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-                Ok(_) | Err(TryRecvError::Lagged(_)) => {
-                    *news = self.look();
-                    return;
+            // What one commit says comes together; once the picture shows it, all of it was sent.
+            let shown = self.gateway.feed.folded();
+            loop {
+                match news.try_recv() {
+                    Ok(more) => self.hear(&more, &mut heard),
+                    Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+                    Err(TryRecvError::Lagged(_)) => return false,
                 }
             }
+            let backlog = &mut self.held.written.backlog;
+            while let Some(commit) = heard.first_entry().filter(|commit| *commit.key() <= shown) {
+                if !backlog.take(*commit.key(), commit.get()) {
+                    return false;
+                }
+                commit.remove();
+            }
+            if heard.is_empty() {
+                backlog.reached(shown);
+                return true;
+            }
         }
-        self.held.written.backlog.reached(shown);
     }
 
-    fn hear(&mut self, news: &News) {
+    /// What news say of a question that the channel tells of.
+    fn hear(&self, news: &News, heard: &mut BTreeMap<u64, Vec<Said>>) {
         let News::Change(change) = news else { return };
         let card = &change.card;
-        let seen = self.channel.viewer().is_some_and(|v| v.sees(card));
-        if !seen || !self.channel.tells(card) {
-            return;
-        }
-        let backlog = &mut self.held.written.backlog;
-        match change.kind {
-            ChangeKind::Requested => backlog.asked(change.seq, card.id()),
-            ChangeKind::Resolved => backlog.ended(card.requested_seq, change.seq, card.id()),
-            _ => {}
+        let said = match change.kind {
+            ChangeKind::Requested => Said::Asked(card.id()),
+            ChangeKind::Resolved => Said::Ended(card.id(), card.requested_seq),
+            ChangeKind::Held | ChangeKind::Late => return,
+        };
+        if self.channel.tells(card) {
+            heard.entry(change.seq).or_default().push(said);
         }
     }
 
@@ -235,10 +256,11 @@ impl Teller<'_> {
         self.not_before.remove(&key);
         let backlog = &mut self.held.written.backlog;
         match outcome {
-            Ok(()) => {
+            Ok(Done::Taken) => {
                 self.channel.delivered();
                 backlog.done(id, what);
             }
+            Ok(Done::Needless) => backlog.needless(id, what),
             Err(problem) => {
                 self.channel.failed();
                 let attempts = backlog.attempts(id, what);
@@ -277,29 +299,30 @@ fn pause(attempts: u32) -> Duration {
     pause.mul_f64(rand::rng().random_range(0.5..1.5))
 }
 
-/// One attempt. What needs no telling any more counts as told.
+/// One attempt.
 async fn deliver(
     gateway: &Arc<Gateway>,
     channel: &Arc<Channel>,
     (id, what): Key,
     context: &str,
-) -> Result<(), String> {
+) -> Result<Done, String> {
     let Some(viewer) = channel.viewer() else {
-        return Ok(());
+        return Ok(Done::Needless);
     };
     let card = lookup::find(gateway, &viewer, &id.to_string()).await;
     let card = card.map_err(|e| e.message)?;
     match (what, card.clarification.is_pending()) {
-        (What::Asked, false) => return Ok(()),
+        (What::Asked, false) => return Ok(Done::Needless),
         (What::Ended, true) => return Err("the log does not show its end yet".to_owned()),
         _ => {}
     }
     match &channel.way {
         Way::Webhook { target, signing } => {
-            webhook::deliver(gateway, channel, (target, signing), &card, what).await
+            webhook::deliver(gateway, channel, (target, signing), &card, what).await?;
         }
         Way::WeChat { target, bot } => {
-            wechat::deliver(channel, (target, bot), &card, what, context).await
+            wechat::deliver(channel, (target, bot), &card, what, context).await?;
         }
     }
+    Ok(Done::Taken)
 }

@@ -30,10 +30,8 @@ pub(super) async fn deliver(
     let body = Bytes::from(message(gateway, channel, card, what).to_string());
     let now = gateway.clock.now().unix_millis().div_euclid(1_000);
     let headers = signing.sign(&id, now, &body).ok_or("it cannot be signed")?;
-    let (status, _) = target
-        .post("", headers, body, PATIENCE)
-        .await
-        .map_err(|e| e.to_string())?;
+    let status = target.tell(headers, body, PATIENCE).await;
+    let status = status.map_err(|e| e.to_string())?;
     if status.is_success() {
         return Ok(());
     }

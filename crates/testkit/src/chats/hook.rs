@@ -3,7 +3,7 @@
 use crate::bound::within;
 use anyhow::{Context as _, Result, ensure};
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse as _;
@@ -31,6 +31,10 @@ pub enum HookAnswer {
     Status(u16),
     /// Not at all: the message is read, and nothing comes back.
     Never,
+    /// Not yet: once it is told how.
+    Hold,
+    /// With this status, and a part of the body that it promises.
+    HeadOf(u16),
 }
 
 /// A message that came.
@@ -46,7 +50,7 @@ pub struct HookMessage {
 
 struct Shared {
     key: Mutex<Vec<u8>>,
-    answer: Mutex<HookAnswer>,
+    answer: watch::Sender<HookAnswer>,
     seen: Mutex<Vec<HookMessage>>,
     problem: Mutex<Option<String>>,
     moved: watch::Sender<usize>,
@@ -79,11 +83,10 @@ impl Hook {
     pub async fn start() -> Result<Self> {
         let folder = crate::places::folder()?;
         let credential = folder.path().join("signing");
-        let key = format!("whsec_{}\n", STANDARD.encode(KEY));
-        private(&credential, &key)?;
+        private(&credential, &Self::key())?;
         let shared = Arc::new(Shared {
             key: Mutex::new(KEY.to_vec()),
-            answer: Mutex::new(HookAnswer::Status(204)),
+            answer: watch::Sender::new(HookAnswer::Status(204)),
             seen: Mutex::default(),
             problem: Mutex::default(),
             moved: watch::Sender::new(0),
@@ -121,6 +124,11 @@ impl Hook {
         &self.address
     }
 
+    /// The key that signs both ways, as it is written down.
+    pub fn key() -> String {
+        format!("whsec_{}", STANDARD.encode(KEY))
+    }
+
     /// From now on signs and checks with the key written down here.
     ///
     /// # Errors
@@ -133,7 +141,7 @@ impl Hook {
 
     /// From now on answers like this.
     pub fn answer(&self, answer: HookAnswer) {
-        *lock(&self.shared.answer) = answer;
+        self.shared.answer.send_replace(answer);
     }
 
     /// All that came, every attempt.
@@ -156,8 +164,11 @@ impl Hook {
                 if let Some(problem) = lock(&self.shared.problem).clone() {
                     anyhow::bail!(problem);
                 }
-                let seen = self.seen();
-                if wanted(&seen) {
+                let found = {
+                    let seen = lock(&self.shared.seen);
+                    wanted(&seen).then(|| seen.clone())
+                };
+                if let Some(seen) = found {
                     return Ok(seen);
                 }
                 moved.changed().await?;
@@ -283,18 +294,37 @@ async fn take(
     if header("webhook-signature") != shared.sign(id, at, &body) || parsed.is_err() {
         *lock(&shared.problem) = Some(format!("not signed, or no JSON: {headers:?} {body:?}"));
     }
-    let answer = *lock(&shared.answer);
-    let taken = matches!(answer, HookAnswer::Status(status) if (200..300).contains(&status));
-    lock(&shared.seen).push(HookMessage {
-        id: id.to_owned(),
-        body: parsed.unwrap_or_default(),
-        taken,
-    });
+    let mut answers = shared.answer.subscribe();
+    let at = {
+        let mut seen = lock(&shared.seen);
+        seen.push(HookMessage {
+            id: id.to_owned(),
+            body: parsed.unwrap_or_default(),
+            taken: false,
+        });
+        seen.len() - 1
+    };
     shared.moved.send_modify(|count| *count += 1);
-    match answer {
-        HookAnswer::Status(status) => StatusCode::from_u16(status)
-            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-            .into_response(),
-        HookAnswer::Never => std::future::pending().await,
+    let answered = answers.wait_for(|answer| *answer != HookAnswer::Hold).await;
+    let answer = answered.map_or(HookAnswer::Never, |answer| *answer);
+    let (HookAnswer::Status(status) | HookAnswer::HeadOf(status)) = answer else {
+        return std::future::pending().await;
+    };
+    if (200..300).contains(&status)
+        && let Some(message) = lock(&shared.seen).get_mut(at)
+    {
+        message.taken = true;
     }
+    shared.moved.send_modify(|count| *count += 1);
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    match answer {
+        HookAnswer::HeadOf(_) => (status, Body::from_stream(never_whole())).into_response(),
+        _ => status.into_response(),
+    }
+}
+
+/// A body that begins and goes no further.
+fn never_whole() -> impl futures::Stream<Item = std::io::Result<&'static str>> + Send {
+    use futures::StreamExt as _;
+    futures::stream::iter([Ok("{")]).chain(futures::stream::pending())
 }

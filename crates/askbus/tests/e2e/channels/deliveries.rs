@@ -1,25 +1,8 @@
 //! What was to be told is told: once, or again, whatever dies.
 
-use super::{ANN, ask, channel, configuration, up};
-use crate::support::BINARY;
-use anyhow::{Context as _, Result};
-use askbus_testkit::{Hook, HookAnswer, HookMessage, NatsServer, Person, Service, Team, within};
-use serde_json::Value;
-
-/// Waits until the one channel shows this many undelivered messages.
-async fn undelivered(look: impl AsyncFn() -> Result<Value>, count: u64) -> Result<Value> {
-    let what = format!("{count} undelivered");
-    let looking = async {
-        loop {
-            let shown = look().await?;
-            if shown["undelivered"] == count {
-                return anyhow::Ok(shown);
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    within(&what, looking).await?
-}
+use super::{ANN, ask, channel, undelivered, up};
+use anyhow::Result;
+use askbus_testkit::{Hook, HookAnswer, HookMessage, Person, Signal};
 
 // contract: N4
 #[tokio::test]
@@ -99,54 +82,43 @@ async fn what_a_broken_place_does_not_take_is_shown_and_tried_again_and_delays_n
     Ok(())
 }
 
+// contract: N4
 #[tokio::test]
-async fn of_several_gateways_one_tells_and_another_goes_on_when_it_dies() -> Result<()> {
+async fn any_success_counts_by_its_head_and_is_not_sent_again() -> Result<()> {
     let hook = Hook::start().await?;
-    let (_config, path) =
-        configuration(&[hook.table("team", &format!("tenant = \"acme\"\n{ANN}"))])?;
-    let (nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
-    let binding = team.session_binding(&nats).await?;
-    let mut gateways = Vec::new();
-    for instance in ["g1", "g2"] {
-        let more = ["--instance", instance, "--config", path.as_str()];
-        let gateway = team.spawn_gateway_with(&nats, &binding.address, &more)?;
-        gateways.push(Service::ready(gateway).await?);
-    }
-    let agent = team.credential("agent", "acme", "default", "agent").await?;
-    let askbus = team.client(&binding.address, &agent)?;
-    let _first = askbus.spawn(&["ask", "Who tells?"])?;
-    hook.told("question.asked", "Who tells?").await?;
-    let ann = team
-        .person(&gateways[1].address, "acme", "default", "ann")
-        .await?;
-    let shown = ann.get("/api/channels").await?.body["channels"][0].clone();
-    let owner = shown["served_by"]
-        .as_str()
-        .context("nobody serves it")?
-        .to_owned();
-    let dying = usize::from(owner == "g2");
-    hook.answer(HookAnswer::Never);
-    let _second = askbus.spawn(&["ask", "And now?"])?;
-    let is_second = |m: &HookMessage| m.body["questions"][0]["question"] == "And now?";
+    let (up, _config) = up(&[hook.table("team", ANN)]).await?;
+    // It says that it took the message, and then nothing that it promised.
+    hook.answer(HookAnswer::HeadOf(200));
+    let (_asking, told) = ask(&up, &hook, &["Heard?"]).await?;
+    let person = up.person().await?;
+    undelivered(async || channel(&person).await, 0).await?;
+    hook.answer(HookAnswer::Status(204));
+    let (_another, _) = ask(&up, &hook, &["And this?"]).await?;
+    let attempts = hook.seen().iter().filter(|m| m.id == told.id).count();
+    assert_eq!(attempts, 1, "{:#?}", hook.seen());
+    Ok(())
+}
+
+// contract: N4
+#[tokio::test]
+async fn told_to_stop_it_waits_for_what_is_on_its_way_and_tells_it_once() -> Result<()> {
+    let hook = Hook::start().await?;
+    let (mut up, _config) = up(&[hook.table("team", ANN)]).await?;
+    let (_first, _) = ask(&up, &hook, &["Told already?"]).await?;
+    hook.answer(HookAnswer::Hold);
+    let _asking = up.askbus().spawn(&["ask", "On its way?"])?;
+    let is_second = |m: &HookMessage| m.body["questions"][0]["question"] == "On its way?";
     hook.until("an attempt", |seen| seen.iter().any(is_second))
         .await?;
-    gateways[dying].process.kill9().await?;
+    up.process()?.signal(Signal::TERM)?;
+    let mut said = up.process()?.stderr.clone();
+    said.find(|line| line.contains("stopping;")).await?;
     hook.answer(HookAnswer::Status(204));
-    hook.told("question.asked", "And now?").await?;
+    assert!(up.stopped().await?.success());
+    up.restart().await?;
+    let (_third, _) = ask(&up, &hook, &["After that?"]).await?;
     let seen = hook.seen();
-    let of = |text: &str| {
-        seen.iter()
-            .filter(|m| m.body["questions"][0]["question"] == text)
-            .count()
-    };
-    assert_eq!((of("Who tells?"), of("And now?")), (1, 2), "{seen:#?}");
-    // Any gateway takes a reply, and says what is not delivered.
-    let left = &gateways[1 - dying].address;
-    let ann = team.person(left, "acme", "default", "ann").await?;
-    let look = async || Ok(ann.get("/api/channels").await?.body["channels"][0].clone());
-    let shown = undelivered(look, 0).await?;
-    assert_ne!(shown["served_by"], owner.as_str(), "{shown}");
-    let said = hook.say(left, "team", "/list").await?;
-    assert_eq!(said["verdict"], "list", "{said}");
+    let attempts = seen.iter().filter(|m| is_second(m)).count();
+    assert_eq!(attempts, 1, "{seen:#?}");
     Ok(())
 }
