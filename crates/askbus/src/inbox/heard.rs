@@ -7,6 +7,7 @@ use askbus_domain::{
 };
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Who acted, and where. The surface may be one that this version does not know.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -46,6 +47,16 @@ pub(super) struct Request {
     pub asker: Option<AskerInfo>,
     #[serde(default)]
     pub disconnected: Option<bool>,
+    /// The texts that are written as Markdown, as plain words.
+    #[serde(default)]
+    pub plain: BTreeMap<QuestionId, Plain>,
+}
+
+/// A question as plain words, where it is written otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Plain {
+    #[serde(default)]
+    pub question: Option<String>,
 }
 
 fn yes() -> bool {

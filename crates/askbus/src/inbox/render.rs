@@ -10,14 +10,21 @@ mod sheet;
 mod timing;
 
 use super::state::{LIST_COLUMNS, Link, Pane, State};
-use super::words::words;
+use super::words::{Hint, words};
 use super::wrap::{TAB, cut, width};
 use askbus_domain::text_channel::visible;
 use look::Look;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
+use sheet::Sheet;
+
+/// Rows of a message of ours at most.
+const MOST_ROWS: usize = 3;
+/// Between the keys of a hint.
+const APART: &str = " · ";
 
 /// Other people's text, able to move nothing on the screen.
 fn shown(text: &str) -> String {
@@ -46,21 +53,20 @@ pub(super) fn render(state: &State, frame: &mut Frame<'_>) {
     if area.width < 40 || area.height < 8 {
         return frame.render_widget(Paragraph::new(words.too_small), area);
     }
-    let banner = u16::from(state.link == Link::Offline);
+    let banner = banner(state, look);
+    let hint = hint(state, look);
     let [top, warning, body, bottom] = Layout::vertical([
         Constraint::Length(1),
-        Constraint::Length(banner),
+        Constraint::Length(rows_of(&banner)),
         Constraint::Fill(1),
-        Constraint::Length(1),
+        Constraint::Length(rows_of(&hint)),
     ])
     .areas(area);
     title(state, look, frame, top);
-    if banner > 0 {
-        let text = Line::styled(words.offline_banner, look.warning());
-        frame.render_widget(Paragraph::new(text), warning);
-    }
-    if state.help {
-        help(state, look, frame, body);
+    frame.render_widget(Paragraph::new(banner), warning);
+    if let Some(first) = state.help {
+        let lines = help(state, look).into_iter().skip(first);
+        frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), body);
     } else if state.is_wide() {
         let [left, line, right] = Layout::horizontal([
             Constraint::Length(LIST_COLUMNS),
@@ -79,11 +85,40 @@ pub(super) fn render(state: &State, frame: &mut Frame<'_>) {
     } else {
         list::render(state, look, frame, body);
     }
-    let hint = match &state.notice {
-        Some(notice) => Line::styled(shown_on_one_row(notice), look.strong()),
-        None => Line::styled(keys(state), look.dim()),
-    };
     frame.render_widget(Paragraph::new(hint), bottom);
+}
+
+/// A text of ours in as many rows as it takes, of few.
+fn written(state: &State, text: &str, style: Style) -> Vec<Line<'static>> {
+    let mut sheet = Sheet::new(usize::from(state.size.0));
+    sheet.text(0, text, style);
+    sheet.lines.truncate(MOST_ROWS);
+    sheet.lines
+}
+
+fn rows_of(lines: &[Line<'_>]) -> u16 {
+    u16::try_from(lines.len()).unwrap_or(u16::MAX)
+}
+
+/// What has to be known in any case: that there is no connection.
+fn banner(state: &State, look: Look) -> Vec<Line<'static>> {
+    if state.link != Link::Offline {
+        return Vec::new();
+    }
+    let text = words(state.language).offline_banner;
+    written(state, text, look.warning())
+}
+
+/// A line for the person, or the keys that matter now, as many as there is room for.
+fn hint(state: &State, look: Look) -> Vec<Line<'static>> {
+    if let Some(notice) = &state.notice {
+        return written(state, &shown_on_one_row(notice), look.strong());
+    }
+    let mut keys = keys(state).to_vec();
+    while keys.len() > 1 && width(&keys.join(APART)) > usize::from(state.size.0) {
+        keys.remove(keys.len() - 2);
+    }
+    vec![Line::styled(keys.join(APART), look.dim())]
 }
 
 fn title(state: &State, look: Look, frame: &mut Frame<'_>, area: Rect) {
@@ -94,17 +129,16 @@ fn title(state: &State, look: Look, frame: &mut Frame<'_>, area: Rect) {
         Link::Offline => words.offline,
     };
     let left = format!("Askbus · {}", (words.waiting)(state.waiting()));
-    let who = if state.me.is_empty() {
-        link.to_owned()
-    } else {
-        format!(
-            "{} · {} · {link}",
-            shown_on_one_row(&state.me),
-            shown_on_one_row(&state.tenant)
-        )
-    };
+    let (me, tenant) = (shown_on_one_row(&state.me), shown_on_one_row(&state.tenant));
     let room = usize::from(area.width).saturating_sub(width(&left) + 2);
-    let right = cut(&who, room);
+    // How the connection stands is said in any case.
+    let all = [
+        format!("{me} · {tenant} · {link}"),
+        format!("{me} · {link}"),
+    ];
+    let mut known = all.into_iter().filter(|_| !me.is_empty());
+    let right = known.find(|text| width(text) <= room);
+    let right = right.unwrap_or_else(|| cut(link, room));
     let gap = usize::from(area.width).saturating_sub(width(&left) + width(&right));
     let line = Line::from(vec![
         Span::styled(left, look.strong()),
@@ -115,9 +149,17 @@ fn title(state: &State, look: Look, frame: &mut Frame<'_>, area: Rect) {
 }
 
 /// The keys that matter now.
-fn keys(state: &State) -> &'static str {
+fn keys(state: &State) -> Hint {
     use super::entry::Spot;
     let words = words(state.language);
+    if state.help.is_some() {
+        let whole = help_end(state) == 0;
+        return if whole {
+            words.keys_help_whole
+        } else {
+            words.keys_help
+        };
+    }
     match (state.pane, state.entry()) {
         (Pane::Card, Some(entry)) if !entry.is_answerable() => words.keys_over,
         (Pane::Card, Some(_)) if state.typing => words.keys_field,
@@ -127,24 +169,25 @@ fn keys(state: &State) -> &'static str {
     }
 }
 
-fn help(state: &State, look: Look, frame: &mut Frame<'_>, area: Rect) {
+/// How far the keys can be scrolled.
+pub(super) fn help_end(state: &State) -> usize {
+    let look = Look::new(false);
+    let taken = 1 + banner(state, look).len() + 1;
+    let room = usize::from(state.size.1).saturating_sub(taken);
+    help(state, look).len().saturating_sub(room)
+}
+
+fn help(state: &State, look: Look) -> Vec<Line<'static>> {
     let words = words(state.language);
-    let column = words
-        .help
-        .iter()
-        .map(|(keys, _)| width(keys))
-        .max()
-        .unwrap_or(0)
-        + 2;
-    let mut lines = vec![Line::styled(words.help_title, look.strong())];
+    let widest = words.help.iter().map(|(keys, _)| width(keys)).max();
+    let column = widest.unwrap_or(0) + 2;
+    let mut sheet = Sheet::new(usize::from(state.size.0));
+    sheet.text(0, words.help_title, look.strong());
     for (keys, what) in words.help {
         let gap = " ".repeat(column.saturating_sub(width(keys)));
-        lines.push(Line::from(vec![
-            Span::styled(format!("  {keys}{gap}"), look.strong()),
-            Span::raw(*what),
-        ]));
+        sheet.lead(&format!("  {keys}{gap}"), what, look.strong(), Style::new());
     }
-    frame.render_widget(Paragraph::new(lines), area);
+    sheet.lines
 }
 
 /// What a person filled in at a question, as lines that stand for themselves.

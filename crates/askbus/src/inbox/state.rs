@@ -107,7 +107,8 @@ pub(super) struct State {
     pub typing: bool,
     /// The number that was typed just before, which the next digit may belong to.
     pub number: Option<usize>,
-    pub help: bool,
+    /// The keys are shown, from this row on.
+    pub help: Option<usize>,
     /// A line for the person, until the next key.
     pub notice: Option<String>,
     /// Drafts that the service has not heard of, the oldest first.
@@ -138,7 +139,7 @@ impl State {
             pane: Pane::List,
             typing: false,
             number: None,
-            help: false,
+            help: None,
             notice: None,
             unsaved: VecDeque::new(),
             saved_at: never,

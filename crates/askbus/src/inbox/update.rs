@@ -98,17 +98,31 @@ impl State {
             }
         }
         self.notice = None;
-        if self.help {
-            self.help = false;
+        if let Some(row) = self.help {
+            self.help = self.help_scrolled(row, key.code);
             return;
         }
         if key.code == KeyCode::Char('?') && !self.typing {
-            self.help = true;
+            self.help = Some(0);
             return;
         }
         match self.pane {
             Pane::List => self.list_key(key, effects),
             Pane::Card => self.card_key(key, at, effects),
+        }
+    }
+
+    /// Where the keys stand after this one; none when it ends them.
+    fn help_scrolled(&self, row: usize, key: KeyCode) -> Option<usize> {
+        let end = render::help_end(self);
+        let page = self.card_rows();
+        match key {
+            _ if end == 0 => None,
+            KeyCode::Down => Some((row + 1).min(end)),
+            KeyCode::PageDown => Some((row + page).min(end)),
+            KeyCode::Up => Some(row.saturating_sub(1)),
+            KeyCode::PageUp => Some(row.saturating_sub(page)),
+            _ => None,
         }
     }
 

@@ -5,6 +5,8 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
+/// No row ends with one of these.
+const OPENING: &str = "（「『【《“‘([{";
 /// No row begins with one of these.
 const CLOSING: &str = "，。、；：？！）」』】》”’,.;:?!)]}";
 
@@ -29,7 +31,10 @@ pub(super) fn width(text: &str) -> usize {
 
 /// Whether a row may end before `next`, which follows `last`.
 fn may_break(last: &str, next: &str) -> bool {
-    if next.trim().is_empty() || CLOSING.contains(next) {
+    if next.trim().is_empty()
+        || CLOSING.contains(next)
+        || OPENING.contains(last) && !last.is_empty()
+    {
         return false;
     }
     last.trim().is_empty() || columns(last) > 1 || columns(next) > 1 || last == "-" || last == "/"
@@ -112,6 +117,9 @@ mod tests {
         // No row begins with a mark that closes.
         assert_eq!(broken("部署到。哪", 6), ["部署", "到。哪"]);
         assert_eq!(broken("Deploy 到哪里去", 10), ["Deploy 到", "哪里去"]);
+        // And none ends with one that opens.
+        assert_eq!(broken("在这里（甲）", 8), ["在这里", "（甲）"]);
+        assert_eq!(broken("（（（（", 4), ["（（", "（（"]);
         assert_eq!(broken("a\n\nb\n", 4), ["a", "", "b", ""]);
         assert_eq!(broken("a\r\nb", 4), ["a", "b"]);
     }

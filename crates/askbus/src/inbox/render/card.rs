@@ -208,6 +208,7 @@ fn buttons(sheet: &mut Sheet, view: &View<'_>, words: &Words) {
 fn name(entry: &Entry, button: Button, words: &Words) -> &'static str {
     match button {
         Button::Submit => words.submit,
+        Button::Recommended if entry.request.questions.len() > 1 => words.submit_all_recommended,
         Button::Recommended => words.submit_recommended,
         Button::AskBack if entry.asking_back => words.ask_back_send,
         Button::AskBack => words.ask_back,

@@ -84,7 +84,7 @@ fn ended(sheet: &mut Sheet, state: &State, look: Look, entry: &Entry, outcome: &
         .as_ref()
         .filter(|a| by_person && !a.surface.is_empty());
     let place = place.map_or_else(String::new, |a| {
-        format!(" ({})", shown_on_one_row(&(words.surface)(&a.surface)))
+        (words.surface)(&shown_on_one_row(&a.surface))
     });
     sheet.text(
         0,

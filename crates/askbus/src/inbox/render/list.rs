@@ -1,6 +1,7 @@
 //! What waits, session by session. Only the rows in sight are made: there may be ten thousand.
 
 use super::look::Look;
+use super::sheet::Sheet;
 use super::{shown_on_one_row, timing};
 use crate::inbox::entry::{Entry, Status};
 use crate::inbox::order::Row;
@@ -17,13 +18,11 @@ use ratatui::widgets::Paragraph;
 pub(super) fn render(state: &State, look: Look, frame: &mut Frame<'_>, area: Rect) {
     let words = words(state.language);
     if state.rows.is_empty() {
-        let lines = vec![
-            Line::default(),
-            Line::styled(format!("  {}", words.nothing_waits), look.strong()),
-            Line::styled(format!("  {}", words.nothing_waits_more), look.dim()),
-        ];
-        let lines = Paragraph::new(lines).wrap(ratatui::widgets::Wrap { trim: false });
-        return frame.render_widget(lines, area);
+        let mut sheet = Sheet::new(usize::from(area.width));
+        sheet.blank();
+        sheet.text(2, words.nothing_waits, look.strong());
+        sheet.text(2, words.nothing_waits_more, look.dim());
+        return frame.render_widget(Paragraph::new(sheet.lines), area);
     }
     let height = usize::from(area.height);
     let selected = |row: &Row| matches!(row, Row::Entry(id) if Some(*id) == state.selected);
@@ -36,10 +35,8 @@ pub(super) fn render(state: &State, look: Look, frame: &mut Frame<'_>, area: Rec
         .filter_map(|row| match row {
             Row::Session(session, first) => {
                 let entry = state.entries.get(first)?;
-                Some(Line::styled(
-                    cut(&heading(state, session, entry), columns),
-                    look.dim(),
-                ))
+                let heading = heading(state, session, entry, columns);
+                Some(Line::styled(heading, look.dim()))
             }
             Row::Entry(id) => Some(line(state, look, state.entries.get(id)?, columns)),
         })
@@ -47,20 +44,26 @@ pub(super) fn render(state: &State, look: Look, frame: &mut Frame<'_>, area: Rec
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Who asks: client, host, folder and branch, and the session.
+/// Who asks: client, host, folder and branch.
 pub(super) fn asker(state: &State, entry: &Entry) -> String {
+    named(state, entry, true, str::to_owned)
+}
+
+fn named(state: &State, entry: &Entry, host: bool, folder: impl Fn(&str) -> String) -> String {
     let words = words(state.language);
     let Some(asker) = &entry.request.asker else {
         return words.an_agent.to_owned();
     };
-    let mut parts: Vec<String> = [&asker.client, &asker.host, &asker.cwd]
-        .into_iter()
-        .filter(|part| !part.trim().is_empty())
-        .map(|part| shown_on_one_row(part))
-        .collect();
-    if !asker.branch.trim().is_empty() {
-        parts.push(format!("({})", shown_on_one_row(&asker.branch)));
-    }
+    let cwd = folder(asker.cwd.trim());
+    let branch = asker.branch.trim();
+    let branch = if branch.is_empty() {
+        String::new()
+    } else {
+        format!("({branch})")
+    };
+    let host = if host { asker.host.trim() } else { "" };
+    let parts = [asker.client.trim(), host, &cwd, &branch].map(shown_on_one_row);
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() {
         words.an_agent.to_owned()
     } else {
@@ -68,13 +71,31 @@ pub(super) fn asker(state: &State, entry: &Entry) -> String {
     }
 }
 
-fn heading(state: &State, session: &SessionId, entry: &Entry) -> String {
+/// The last part of a path, which is where folders differ.
+fn last_part(path: &str) -> String {
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some((before, last)) if !before.is_empty() => format!("…/{last}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// Who asks and in which session. Where there is no room for all of it, what says least goes first.
+fn heading(state: &State, session: &SessionId, entry: &Entry, columns: usize) -> String {
     let label = words(state.language).session;
-    format!(
-        "{} · {label} {}",
-        asker(state, entry),
-        shown_on_one_row(session.as_str())
-    )
+    let session = shown_on_one_row(session.as_str());
+    let whole = format!("{} · {label} {session}", asker(state, entry));
+    let shorter = [
+        format!(
+            "{} · {label} {session}",
+            named(state, entry, true, last_part)
+        ),
+        format!("{} · {session}", named(state, entry, false, last_part)),
+        named(state, entry, false, last_part),
+    ];
+    let fits = |text: &String| width(text) <= columns;
+    let mut all = std::iter::once(whole).chain(shorter);
+    let found = all.find(fits);
+    found.unwrap_or_else(|| cut(&named(state, entry, false, last_part), columns))
 }
 
 fn line<'a>(state: &State, look: Look, entry: &Entry, columns: usize) -> Line<'a> {
@@ -110,7 +131,9 @@ fn line<'a>(state: &State, look: Look, entry: &Entry, columns: usize) -> Line<'a
 pub(super) fn excerpt(entry: &Entry) -> String {
     let questions = &entry.request.questions;
     let first = questions.first();
-    let text = shown_on_one_row(&first.question);
+    let plain = entry.request.plain.get(&first.id);
+    let plain = plain.and_then(|plain| plain.question.as_ref());
+    let text = shown_on_one_row(plain.unwrap_or(&first.question));
     let title = shown_on_one_row(first.shown_header());
     let text = if title.is_empty() {
         text

@@ -153,7 +153,8 @@ impl View<'_> {
                 sheet.lead(self.mark(spot), &format!("{name} ({key})"), style, style);
                 return;
             }
-            sheet.lead(self.mark(spot), &format!("{name}:"), style, style);
+            let named = (words(self.state.language).field)(name);
+            sheet.lead(self.mark(spot), &named, style, style);
             let columns = self.state.field_columns();
             let start = sheet.lines.len();
             for row in crate::inbox::wrap::rows(field.text(), columns) {

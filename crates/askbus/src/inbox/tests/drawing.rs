@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (40, 10)];
 const LANGUAGES: [Language; 2] = [Language::En, Language::Zh];
 
 /// What is drawn at each size in each language.
@@ -105,6 +105,80 @@ fn the_keys() {
     drawn("keys", &[], |stage| {
         stage.keys("?");
     });
+}
+
+#[test]
+fn the_keys_are_read_to_their_end_in_a_small_window() {
+    for language in LANGUAGES {
+        let mut stage = Stage::sized(language, (40, 10), &[]);
+        stage.keys("?");
+        let mut seen = stage.screen();
+        for _ in 0..60 {
+            stage.key(KeyCode::Down);
+            seen.push_str(&stage.screen());
+        }
+        assert!(stage.screen().contains("Ctrl-C"), "{}", stage.screen());
+        for (keys, _) in crate::inbox::words::words(language).help {
+            assert!(seen.contains(keys), "{keys}");
+        }
+        stage.key(KeyCode::PageUp);
+        assert!(stage.state.help.is_some());
+        stage.key(KeyCode::Esc);
+        assert_eq!(stage.state.help, None);
+        // Where all of them are in sight, any key goes back.
+        let mut stage = Stage::sized(language, (80, 24), &[]);
+        stage.keys("?");
+        assert!(stage.screen().contains("Ctrl-C"), "{}", stage.screen());
+        stage.key(KeyCode::Down);
+        assert_eq!(stage.state.help, None);
+    }
+}
+
+#[test]
+fn nothing_of_ours_is_cut_in_a_small_window() {
+    let on_rows = |screen: &str| screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut stage = Stage::sized(Language::En, (40, 10), &[question(1, "Where?", &["here"])]);
+    stage.happens(Event::Lost);
+    let said = "Connection lost. What you write is kept; answers are sent when it is back.";
+    assert!(
+        on_rows(&stage.screen()).contains(said),
+        "{}",
+        stage.screen()
+    );
+    stage.keys("\ns\n");
+    let said = "Choose or write something first; nothing was sent.";
+    assert!(
+        on_rows(&stage.screen()).contains(said),
+        "{}",
+        stage.screen()
+    );
+    // Of the keys whole ones are left out, and how to see them all never is.
+    for (keys, expected) in [
+        ("", "↑↓ move · Space choose · t text · ? keys"),
+        ("t", "Enter new line · Esc out of the field"),
+    ] {
+        let mut stage = Stage::sized(Language::En, (40, 10), &[question(1, "Where?", &["here"])]);
+        stage.keys("\n");
+        stage.keys(keys);
+        let screen = stage.screen();
+        let last = screen.lines().last().unwrap().trim_end();
+        assert_eq!(last, expected, "{screen}");
+    }
+}
+
+// contract: D4
+#[test]
+fn the_list_says_the_words_of_markdown_and_the_card_shows_it() {
+    let text = "Which **index** for `orders`?";
+    let plain = json!({"plain": {"q1": {"question": "Which index for orders?"}}});
+    let mut stage = Stage::with(&[with(question(1, text, &["a"]), plain)]);
+    assert!(
+        stage.screen().contains("> Which index for orders?"),
+        "{}",
+        stage.screen()
+    );
+    stage.keys("\n");
+    assert!(stage.screen().contains(text), "{}", stage.screen());
 }
 
 // contract: A1
