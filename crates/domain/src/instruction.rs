@@ -61,6 +61,25 @@ const fn other_name(dialect: Dialect, language: Language) -> &'static str {
     }
 }
 
+/// How much is asked in one call, which is not the same for every tool.
+const fn how_many(dialect: Dialect, language: Language) -> &'static str {
+    match (dialect, language) {
+        (Dialect::Ask, Language::En) => {
+            "Put all you need to know into one call: short questions, each of which can be understood by \
+             itself"
+        }
+        (Dialect::Ask, Language::Zh) => {
+            "把需要了解的内容放在一次调用里问完：问题要简短，单独看也能明白"
+        }
+        (Dialect::Studio | Dialect::Interaction, Language::En) => {
+            "Ask one short question that can be understood by itself"
+        }
+        (Dialect::Studio | Dialect::Interaction, Language::Zh) => {
+            "每次只问一个简短、单独看也能明白的问题"
+        }
+    }
+}
+
 /// The tool that shows the plan, on the same server.
 const fn plan_tool_of(dialect: Dialect) -> Option<&'static str> {
     match dialect {
@@ -76,7 +95,7 @@ const fn english_context(dialect: Dialect) -> &'static str {
             " Pass the context_id above; only the newest one is valid, whatever earlier inputs say."
         }
         Dialect::Ask | Dialect::Interaction => {
-            " The context_id above goes with it by itself; what earlier inputs say of theirs is over."
+            " The context_id above goes along by itself; those of earlier inputs no longer hold."
         }
     }
 }
@@ -102,21 +121,22 @@ fn english(dialect: Dialect, plan: Option<&str>) -> String {
     let (tool, server, searched) = tool_of(dialect);
     let other = other_name(dialect, Language::En);
     let context = english_context(dialect);
+    let how_many = how_many(dialect, Language::En);
     let (beside, plan) = match plan {
         None => ("", String::new()),
         Some(name) => (
             " It is on the same server as the plan card.",
             format!(
-                "\n- For work of several steps keep the plan card with `{name}`, before you begin and \
-                 whenever a step is done: {ENGLISH_PLAN}"
+                "\n- For work of several steps keep the plan card up to date with `{name}`, before you \
+                 begin and whenever a step is done: {ENGLISH_PLAN}"
             ),
         ),
     };
     format!(
         "A person can answer you during this turn. When a decision is missing that matters and is \
          theirs to take, call `{tool}` (MCP server `{server}`{other}) and wait for its result.{beside}{context}\n\
-         - Ask one short question that can be understood by itself; offer choices where they help. \
-         The person may always answer in their own words.\n\
+         - {how_many}; offer choices where they help. The person may always answer in their own \
+         words.\n\
          - It takes the place of any question in the terminal: nobody reads or types there.\n\
          - If tools are loaded on demand and you do not see it, search for `{server}` or `{searched}`.\n\
          - A timeout, a dismissal or a cancellation is not approval. Leave undone what depends on the \
@@ -154,6 +174,7 @@ fn chinese(dialect: Dialect, plan: Option<&str>) -> String {
     let (tool, server, searched) = tool_of(dialect);
     let other = other_name(dialect, Language::Zh);
     let context = chinese_context(dialect);
+    let how_many = how_many(dialect, Language::Zh);
     let (beside, plan) = match plan {
         None => ("", String::new()),
         Some(name) => (
@@ -167,11 +188,11 @@ fn chinese(dialect: Dialect, plan: Option<&str>) -> String {
     format!(
         "本轮期间有人可以回答你的问题。如果缺少一个重要的、应当由对方作出的决定，请调用 `{tool}`\
          （MCP 服务器 `{server}`{other}）并等待结果。{beside}{context}\n\
-         - 每次只问一个简短、单独看也能明白的问题；有帮助时给出选项。对方随时可以用自己的话回答。\n\
+         - {how_many}；有帮助时给出选项。对方随时可以用自己的话回答。\n\
          - 它代替终端里的任何提问：终端无人查看，也无人输入。\n\
          - 如果工具是按需加载的而你没有看到它，请搜索 `{server}` 或 `{searched}`。\n\
-         - 超时、拒绝回答或取消都不是同意。依赖该答案的事情不要做，并在回复中说明。\n\
-         - 不要在委派的子代理或后台任务中调用它。{plan}"
+         - 超时、拒绝回答或取消都不等于同意。依赖该回答的事情不要做，并在回复中说明。\n\
+         - 不要在委派的子智能体或后台任务中调用它。{plan}"
     )
 }
 

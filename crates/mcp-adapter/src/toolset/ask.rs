@@ -164,7 +164,7 @@ fn output() -> Value {
             "unanswered": {"type": "array", "items": {"type": "string"}},
             "dismissed_questions": {"type": "array", "items": {"type": "string"}, "description": "Those of the unanswered that the person declined one by one."},
             "assumptions": {"type": "array", "items": assumption, "description": "Recommendations nobody chose."},
-            "text": {"type": ["string", "null"], "description": "What the person wrote to the whole."},
+            "text": {"type": ["string", "null"], "description": "What the person wrote about the questions as a whole."},
             "deferred_text": {"type": ["string", "null"], "description": "The questions as text for the person, when they become your final message."},
             "late": {"type": "array", "items": late, "description": "What people wrote after earlier questions had ended; told once."},
             "timeout": {"type": ["object", "null"], "properties": {"asked_s": {"type": ["number", "null"]}, "granted_s": {"type": ["number", "null"]}, "by": {"type": "string"}}, "description": "Only when the timeout is not the one asked for; null seconds: never."},
