@@ -25,7 +25,14 @@ pub struct Settings {
     pub binary: PathBuf,
     /// How long an asker or a host may be missing; none: the program's own default.
     pub lease: Option<Duration>,
+    /// The configuration of whoever faces people; none: the defaults.
+    pub configuration: Option<String>,
 }
+
+/// The tenant of services in one process, and of separate ones.
+pub const TENANTS: (&str, &str) = ("local", "acme");
+/// The name of the gateway, also after it was started again: it goes on with what it served.
+const GATEWAY: &str = "gateway";
 
 /// The services that run.
 pub enum Services {
@@ -72,12 +79,13 @@ impl Deployment {
     pub async fn embedded(settings: Settings) -> Result<Self> {
         let folder = folder()?;
         let askbus = with_lease(Askbus::new(&settings.binary, folder.path()), &settings);
+        let askbus = configured(askbus, &settings, folder.path())?;
         let up = Part::start(askbus, "up", &["--json"], ANYWHERE).await?;
         Ok(Self {
             services: Services::Embedded { up },
             issuer: Issuer::open(&folder.path().join("keys"))?,
             settings,
-            tenant: "local",
+            tenant: TENANTS.0,
             folder,
         })
     }
@@ -105,7 +113,9 @@ impl Deployment {
                 .push(Part::start(askbus.clone(), "session-binding", &["--json"], ANYWHERE).await?);
         }
         let targets = addresses(&started);
-        let args = ["--json", "--session-binding", &targets];
+        let mut args = vec!["--json", "--session-binding", &targets];
+        args.extend(["--instance", GATEWAY]);
+        let askbus = configured(askbus, &settings, folder.path())?;
         let gateway = Part::start(askbus, "gateway", &args, ANYWHERE).await?;
         Ok(Self {
             services: Services::OnNats {
@@ -115,7 +125,7 @@ impl Deployment {
             },
             settings,
             issuer,
-            tenant: "acme",
+            tenant: TENANTS.1,
             folder,
         })
     }
@@ -213,6 +223,16 @@ impl Deployment {
         let askbus = with_lease(askbus.clone().env("ASKBUS_NATS", urls), &self.settings);
         McpStdio::connect(&askbus, &["mcp-adapter"]).await.map(Some)
     }
+}
+
+/// Writes the configuration down and names it.
+fn configured(askbus: Askbus, settings: &Settings, folder: &Path) -> Result<Askbus> {
+    let Some(configuration) = &settings.configuration else {
+        return Ok(askbus);
+    };
+    let path = folder.join("configuration.toml");
+    std::fs::write(&path, configuration)?;
+    Ok(askbus.env("ASKBUS_CONFIG", text(&path)?))
 }
 
 fn with_lease(askbus: Askbus, settings: &Settings) -> Askbus {

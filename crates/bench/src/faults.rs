@@ -4,11 +4,13 @@
 mod agents;
 mod board;
 mod cast;
+mod chat;
 mod check;
 mod log;
 mod observer;
 mod people;
 mod plan;
+mod planner;
 mod report;
 mod round;
 mod seen;

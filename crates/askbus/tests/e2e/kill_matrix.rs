@@ -38,6 +38,10 @@ async fn play(rounds: u64, seed: u64, more: &[&str]) -> Result<Value> {
     let answered = report["answered"].as_u64().unwrap_or_default();
     ensure!(asked >= rounds * WAITING, "{report:#}");
     ensure!(answered > 0 && answered <= asked, "{report:#}");
+    // A host went on with its plan through all of it, and a chat was told of what waits.
+    let number = |name: &str| report[name].as_u64().unwrap_or_default();
+    ensure!(number("plan_revisions") >= rounds * 5, "{report:#}");
+    ensure!(number("notices") >= rounds * (WAITING / 12), "{report:#}");
     Ok(report)
 }
 

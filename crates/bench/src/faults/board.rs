@@ -42,7 +42,8 @@ impl State {
                 (false, _) => open == 0,
             }
         });
-        calls && self.seen.sent.iter().all(|sent| self.is_answered(sent))
+        let sent = self.seen.sent.iter().all(|sent| self.is_answered(sent));
+        calls && sent && self.seen.planner.done && self.untold().next().is_none()
     }
 
     /// Whether the author knows what became of an answer, or everybody does.
@@ -54,6 +55,13 @@ impl State {
             Told::Stored => recorded,
             Told::NotSent(_) => false,
         })
+    }
+
+    /// What waits and the channel was not told of.
+    fn untold(&self) -> impl Iterator<Item = &String> {
+        let notices = self.seen.notices.iter();
+        let told: BTreeSet<&String> = notices.map(|notice| &notice.clarify_id).collect();
+        self.waiting.keys().filter(move |id| !told.contains(id))
     }
 
     /// What is still missing for rest, for a person to read.
@@ -76,7 +84,9 @@ impl State {
         let sent = self.seen.sent.iter().filter(|s| !self.is_answered(s));
         let sent =
             sent.map(|s| format!("answer {:?} to {}: told {:?}", s.text, s.clarify_id, s.told));
-        calls.chain(sent).collect()
+        let untold = self.untold().map(|id| format!("the channel: {id}"));
+        let plan = (!self.seen.planner.done).then(|| "the plan".to_owned());
+        calls.chain(sent).chain(untold).chain(plan).collect()
     }
 
     /// The observer sees a question.

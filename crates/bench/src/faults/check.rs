@@ -1,5 +1,7 @@
 //! The promises, as functions over the log and what everybody saw.
 
+mod notices;
+mod plans;
 #[cfg(test)]
 mod tests;
 
@@ -77,6 +79,8 @@ pub fn check(log: &Log, seen: &Seen) -> Vec<Finding> {
     for listing in &seen.listings {
         check_listing(&mut found, log, seen, listing, &ended);
     }
+    plans::check(&mut found, log, seen);
+    notices::check(&mut found, seen);
     found.0
 }
 

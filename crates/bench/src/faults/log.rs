@@ -1,6 +1,6 @@
 //! The log as it stands when a round is over, read from the file or the stream itself.
 
-use super::seen::End;
+use super::seen::{End, Shown};
 use crate::deployment::{Deployment, Services};
 use anyhow::{Context as _, Result, bail};
 use askbus_domain::{Event, Outcome, Timestamp, check_history};
@@ -27,6 +27,8 @@ pub struct Question {
 pub struct Log {
     /// Every question by its id.
     pub questions: BTreeMap<String, Question>,
+    /// Every revision of the plans of a session, by the session.
+    pub plans: BTreeMap<String, Vec<Shown>>,
     /// What was sent and could not be taken.
     pub refused: Vec<String>,
     /// Laws of a session that do not hold.
@@ -97,7 +99,7 @@ fn fold(stored: &[Arc<Stored>]) -> Result<Log> {
         for event in &commit.events {
             let session = sessions.entry(message.session.to_string()).or_default();
             session.push((message.stored_at, event));
-            take(&mut log, event);
+            take(&mut log, &commit.session_id.to_string(), event);
         }
     }
     for (session, events) in sessions {
@@ -108,7 +110,7 @@ fn fold(stored: &[Arc<Stored>]) -> Result<Log> {
     Ok(log)
 }
 
-fn take(log: &mut Log, event: &Event) {
+fn take(log: &mut Log, session: &str, event: &Event) {
     match event {
         Event::Requested {
             clarify_id,
@@ -141,8 +143,19 @@ fn take(log: &mut Log, event: &Event) {
         | Event::Ended { .. }
         | Event::Held { .. }
         | Event::PassedOn { .. }
-        | Event::Worked { .. }
-        | Event::Plan { .. } => {}
+        | Event::Worked { .. } => {}
+        Event::Plan {
+            update_id, plan, ..
+        } => {
+            let step = plan.steps.first().map(|step| step.step.clone());
+            let shown = Shown {
+                update_id: update_id.to_string(),
+                revision: plan.revision,
+                step: step.unwrap_or_default(),
+            };
+            let session = log.plans.entry(session.to_owned()).or_default();
+            session.push(shown);
+        }
     }
 }
 

@@ -27,9 +27,15 @@ pub struct Report {
     pub late: u64,
     /// Questions withdrawn because their asker or their turn was gone.
     pub cancelled: u64,
-    /// Answers, questions or outcomes that are gone.
+    /// Revisions of a plan that its host was told are stored.
+    pub plan_revisions: u64,
+    /// What the channel was told, each once.
+    pub notices: u64,
+    /// What it was told again, under the same name.
+    pub repeated: u64,
+    /// Answers, questions, outcomes or plans that are gone, and questions that the channel was not told of.
     pub lost: u64,
-    /// Questions with two truths.
+    /// Questions, updates of a plan or notices with two truths.
     pub double: u64,
     /// Ended questions that went on.
     pub resurrected: u64,
@@ -65,6 +71,9 @@ impl Report {
             answered: 0,
             late: 0,
             cancelled: 0,
+            plan_revisions: 0,
+            notices: 0,
+            repeated: 0,
             lost: 0,
             double: 0,
             resurrected: 0,
@@ -90,6 +99,9 @@ impl Report {
                 self.answered += round.answered;
                 self.late += round.late;
                 self.cancelled += round.cancelled;
+                self.plan_revisions += round.plan_revisions;
+                self.notices += round.notices;
+                self.repeated += round.repeated;
                 self.lost += count(&round.findings, Kind::Lost);
                 self.double += count(&round.findings, Kind::Double);
                 self.resurrected += count(&round.findings, Kind::Resurrected);
@@ -131,6 +143,9 @@ impl fmt::Display for Report {
             answered,
             late,
             cancelled,
+            plan_revisions,
+            notices,
+            repeated,
             lost,
             double,
             resurrected,
@@ -145,6 +160,10 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "{asked} asked, {answered} answered, {late} late, {cancelled} withdrawn"
+        )?;
+        writeln!(
+            f,
+            "{plan_revisions} revisions of a plan, {notices} notices in a chat, {repeated} of them again"
         )?;
         write!(f, "{lost} lost, {double} double, {resurrected} resurrected")
     }

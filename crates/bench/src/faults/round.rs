@@ -8,11 +8,12 @@ use super::observer::{list, list_in_terminal, observe};
 use super::people::{ON_SOCKET, OVER_HTTP, answer_all};
 use super::plan::{Hit, Plan, Victim};
 use super::seen::{Returned, Seen};
-use super::{Options, log};
-use crate::deployment::{Deployment, Settings, Way};
+use super::{Options, chat, log, planner};
+use crate::deployment::{Deployment, Settings, TENANTS, Way};
 use anyhow::{Result, ensure};
 use askbus_credential::Role;
-use askbus_testkit::{NatsServer, Person};
+use askbus_testkit::{Hook, NatsServer, Person};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -37,6 +38,12 @@ pub struct Round {
     pub late: u64,
     /// Questions that the service withdrew before the end: their asker or their turn was gone.
     pub cancelled: u64,
+    /// Revisions of a plan that its host was told are stored.
+    pub plan_revisions: u64,
+    /// What the channel was told, each once.
+    pub notices: u64,
+    /// What it was told again, under the same name.
+    pub repeated: u64,
     /// Promises that were broken.
     pub findings: Vec<Finding>,
 }
@@ -47,12 +54,18 @@ pub struct Round {
 /// When it cannot be played to its end: a service does not start, or nothing comes to rest and no
 /// promise is broken either.
 pub(super) async fn play(options: &Options, plan: &Plan) -> Result<Round> {
-    let mut deployment = deploy(options).await?;
+    let hook = Arc::new(Hook::start().await?);
+    let mut deployment = deploy(options, &hook).await?;
     let board = Arc::new(Board::new());
     let mut people = JoinSet::new();
     let person = |name: &str| deployment.person(name);
     let (eve, ann, bob) = (person("eve")?, person(ON_SOCKET)?, person(OVER_HTTP)?);
     people.spawn(observe(Arc::clone(&board), eve.clone()));
+    people.spawn(chat::listen(Arc::clone(&board), hook));
+    let host = deployment.credential(Role::Host, "planner")?;
+    let host = Person::bearer(deployment.url(), &host)?;
+    let context = planner::begin(&host).await?;
+    people.spawn(planner::plan(Arc::clone(&board), host, context));
     let mut agents = Agents::start(&deployment, Arc::clone(&board)).await?;
     let all_wait = board.until(LIMIT, |s| s.waiting.len() == QUESTIONS).await;
     let waiting = board.look(|s| s.waiting.len());
@@ -104,7 +117,11 @@ pub(super) async fn play(options: &Options, plan: &Plan) -> Result<Round> {
         let settled = |r: &Returned| matches!(r, Returned::Settled { .. });
         call.lives && call.left && !call.returned.iter().any(settled)
     });
+    let told: BTreeSet<&String> = seen.notices.iter().map(|notice| &notice.id).collect();
     Ok(Round {
+        plan_revisions: seen.planner.shown.len() as u64,
+        notices: told.len() as u64,
+        repeated: (seen.notices.len() - told.len()) as u64,
         asked: log.questions.len() as u64,
         answered: ended(&|reason| reason == "response"),
         late: log.questions.values().map(|q| q.late.len() as u64).sum(),
@@ -126,10 +143,13 @@ fn may_outlast_the_lease(options: &Options, plan: &Plan) -> bool {
     options.nats_server.is_some() && one && plan.hit == Hit::Stop && unheard >= LEASE
 }
 
-async fn deploy(options: &Options) -> Result<Deployment> {
+async fn deploy(options: &Options, hook: &Hook) -> Result<Deployment> {
+    let (local, team) = TENANTS;
+    let tenant = options.nats_server.as_ref().map_or(local, |_| team);
     let settings = Settings {
         binary: options.binary.clone(),
         lease: Some(LEASE),
+        configuration: Some(chat::configuration(hook, tenant)),
     };
     match &options.nats_server {
         None => Deployment::embedded(settings).await,
@@ -147,11 +167,16 @@ async fn look_around(deployment: &Deployment, board: &Board, person: &Person) ->
     loop {
         tries += 1;
         let before = board.changes();
-        let (panel, terminal) = tokio::try_join!(list(person), list_in_terminal(&program))?;
+        let (panel, terminal, planned) = tokio::try_join!(
+            list(person),
+            list_in_terminal(&program),
+            planner::listed(person)
+        )?;
         let mut seen = board.look(|state| state.seen.clone());
         // What happened while somebody made a list would stand against it.
         if board.changes() == before || tries == TRIES {
             seen.listings = vec![panel, terminal];
+            seen.planner.listed = planned;
             return Ok(seen);
         }
     }

@@ -142,6 +142,52 @@ pub struct Host {
     pub ended: Option<Vec<String>>,
 }
 
+/// A revision of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// Its host's id of it.
+    pub update_id: String,
+    /// Which one it is.
+    pub revision: u64,
+    /// Its one step; no other revision has the same.
+    pub step: String,
+}
+
+impl Shown {
+    /// The update that its host makes at this place, before it has a revision.
+    pub fn of(at: usize) -> Self {
+        Self {
+            update_id: format!("update-{at}"),
+            revision: 0,
+            step: format!("step {at}"),
+        }
+    }
+}
+
+/// The host that plans.
+#[derive(Debug, Clone, Default)]
+pub struct Planner {
+    /// What it was told is stored, in order.
+    pub shown: Vec<Shown>,
+    /// What was refused.
+    pub refused: Option<String>,
+    /// Whether it has shown all that it wanted to.
+    pub done: bool,
+    /// The revision that the gateway listed when all had come to rest.
+    pub listed: Option<u64>,
+}
+
+/// What a channel was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The name of the delivery: the same when it is repeated.
+    pub id: String,
+    /// About which question.
+    pub clarify_id: String,
+    /// That it waits, or that it ended.
+    pub kind: String,
+}
+
 /// All of it.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
@@ -153,6 +199,10 @@ pub struct Seen {
     pub calls: Vec<Call>,
     /// What the observer saw.
     pub sights: Vec<Sight>,
+    /// The host that plans.
+    pub planner: Planner,
+    /// What the channel was told, in order.
+    pub notices: Vec<Notice>,
     /// What was listed.
     pub listings: Vec<Listing>,
 }

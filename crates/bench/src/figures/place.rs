@@ -51,6 +51,7 @@ impl Place {
         let settings = Settings {
             binary: binary.to_owned(),
             lease: None,
+            configuration: None,
         };
         let servers = match self {
             Place::Embedded => return Deployment::embedded(settings).await,

@@ -2,7 +2,10 @@
 
 use super::{Finding, Kind, check};
 use crate::faults::log::{Log, Question};
-use crate::faults::seen::{Call, End, Host, Listing, Returned, Seen, Sent, Sight, Told};
+use crate::faults::planner::SESSION;
+use crate::faults::seen::{
+    Call, End, Host, Listing, Notice, Planner, Returned, Seen, Sent, Shown, Sight, Told,
+};
 
 const ID: &str = "0190-a";
 const LATE: &str = "bob on question 0 (1)";
@@ -33,6 +36,14 @@ fn sent(person: &str, at: usize, told: Told) -> Sent {
     }
 }
 
+fn notice(what: &str) -> Notice {
+    Notice {
+        id: format!("{ID}.{what}"),
+        clarify_id: ID.to_owned(),
+        kind: format!("question.{what}"),
+    }
+}
+
 /// One question that two people answered; everybody was told the truth.
 fn truth() -> (Log, Seen) {
     let mut log = Log::default();
@@ -42,6 +53,11 @@ fn truth() -> (Log, Seen) {
         late: vec![("bob".to_owned(), "answer-1".to_owned())],
     };
     log.questions.insert(ID.to_owned(), question);
+    let revisions = [(0, 1), (1, 2)].map(|(at, revision)| Shown {
+        revision,
+        ..Shown::of(at)
+    });
+    log.plans.insert(SESSION.to_owned(), revisions.to_vec());
     let told = End {
         // An agent is not told the id of the answer.
         answer_id: None,
@@ -70,6 +86,13 @@ fn truth() -> (Log, Seen) {
                 end: told,
             }],
         }],
+        planner: Planner {
+            shown: revisions.to_vec(),
+            refused: None,
+            done: true,
+            listed: Some(2),
+        },
+        notices: vec![notice("asked"), notice("asked"), notice("ended")],
         sights: vec![Sight::Waits(ID.to_owned()), Sight::Ended(ID.to_owned())],
         listings: vec![listing],
     };
@@ -237,6 +260,63 @@ fn a_call_that_returns_twice_or_with_another_outcome_is_double() {
         });
     });
     assert_eq!(asked_twice, [Kind::Double]);
+}
+
+#[test]
+fn a_confirmed_revision_of_a_plan_is_in_the_log_once() {
+    let stored = |log: &mut Log| log.plans.remove(SESSION).unwrap();
+    let gone = found(|log, _| {
+        stored(log);
+    });
+    assert_eq!(gone, [Kind::Lost]);
+    let twice = found(|log, _| {
+        let mut revisions = stored(log);
+        let again = Shown {
+            revision: 3,
+            ..revisions[1].clone()
+        };
+        revisions.push(again);
+        log.plans.insert(SESSION.to_owned(), revisions);
+    });
+    assert_eq!(twice, [Kind::Double]);
+    let other = found(|_, seen| seen.planner.shown[0].step = "step 9".to_owned());
+    assert_eq!(other, [Kind::Double]);
+    let refused = found(|_, seen| seen.planner.refused = Some("409".to_owned()));
+    assert_eq!(refused, [Kind::Lost]);
+    assert_eq!(found(|_, seen| seen.planner.listed = Some(1)), [Kind::Lost]);
+    // What was stored and never confirmed may be there or not.
+    let unheard = found(|_, seen| {
+        seen.planner.shown.pop();
+    });
+    assert_eq!(unheard, []);
+}
+
+#[test]
+fn a_channel_is_told_of_what_waits_under_one_name() {
+    let second = found(|_, seen| {
+        let id = "another".to_owned();
+        seen.notices.push(Notice {
+            id,
+            ..notice("asked")
+        });
+    });
+    assert_eq!(second, [Kind::Double]);
+    let waits = |told: bool| {
+        found(|log, seen| {
+            question(log).ends = vec![cancelled()];
+            question(log).late.clear();
+            seen.sent.clear();
+            seen.calls[0].returned.clear();
+            seen.calls[0].due = false;
+            seen.sights.pop();
+            waits_again(&mut seen.listings[0]);
+            if !told {
+                seen.notices.clear();
+            }
+        })
+    };
+    assert_eq!(waits(true), []);
+    assert_eq!(waits(false), [Kind::Lost]);
 }
 
 #[test]
