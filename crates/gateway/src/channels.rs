@@ -35,6 +35,7 @@ use askbus_credential::{Credential, Role};
 use askbus_domain::text_channel::ChannelLimits;
 use askbus_domain::{Clarification, IdError, Language, ProfileId, Surface, TenantId};
 use askbus_telemetry::{Family, Labels};
+use askbus_wire::tenants::Tenants;
 use peers::Peers;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -189,12 +190,14 @@ fn acting(
     }))
 }
 
-/// All channels of a gateway.
+/// The channels that a gateway serves, or would if no other one did.
 #[derive(Default)]
 pub(crate) struct ChannelTable(HashMap<String, Arc<Channel>>);
 
 impl ChannelTable {
-    pub(crate) fn new(options: Vec<ChannelOptions>) -> Result<Self, ChannelError> {
+    /// All of them are looked at; those of tenants that this gateway does not serve are left to others,
+    /// for it sees nothing of their questions.
+    pub(crate) fn new(options: Vec<ChannelOptions>, serves: &Tenants) -> Result<Self, ChannelError> {
         let mut channels = HashMap::new();
         for one in options {
             let channel = Channel::new(one)?;
@@ -203,6 +206,7 @@ impl ChannelTable {
                 return Err(ChannelError::Twice(name));
             }
         }
+        channels.retain(|_, channel| serves.serves(&channel.tenant));
         Ok(Self(channels))
     }
 

@@ -123,6 +123,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
     let local_tenant = TenantId::new(LOCAL_TENANT).map_err(|e| {
         askbus_wire::error::WireError::new(askbus_wire::error::ErrorCode::Internal, e)
     })?;
+    let channels = ChannelTable::new(options.channels, &options.tenants)?;
     let gateway = Arc::new(Gateway {
         feed: Arc::new(Feed::new()),
         cookie_name: format!("askbus_{}", options.verifier.fingerprint()),
@@ -139,7 +140,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         instance: options.instance,
         version: options.version,
         presence: Presence::new(),
-        channels: ChannelTable::new(options.channels)?,
+        channels,
         figures: Figures::default(),
         pace: Pace::new(PACE.0, PACE.1),
         draft_pace: Pace::new(1.0, 1.0),

@@ -5,6 +5,7 @@ use crate::feed::Viewer;
 use crate::gateway::Gateway;
 use crate::projection::{Card, Projection};
 use askbus_domain::{ClarifyId, Rejection, SessionId};
+use askbus_ledger::LedgerError;
 use askbus_wire::codec::Decoded;
 use askbus_wire::error::{ErrorCode, WireError};
 use std::sync::Arc;
@@ -54,16 +55,25 @@ async fn in_log(
 pub(crate) async fn in_session(
     gateway: &Gateway,
     viewer: &Viewer,
-    session: &SessionId,
+    of: &SessionId,
     id: ClarifyId,
 ) -> Result<Option<Arc<Card>>, WireError> {
-    let ledger = &gateway.bus.ledger;
-    let stored = ledger.read_session(&viewer.tenant, session, 1).await;
-    let mut session = Projection::default();
-    for message in stored.map_err(unavailable)? {
+    let folded = session(gateway, viewer, of).await.map_err(unavailable)?;
+    Ok(folded.card(id).cloned())
+}
+
+/// All cards of a session as the log holds them now.
+pub(crate) async fn session(
+    gateway: &Gateway,
+    viewer: &Viewer,
+    of: &SessionId,
+) -> Result<Projection, LedgerError> {
+    let stored = gateway.bus.ledger.read_session(&viewer.tenant, of, 1).await;
+    let mut folded = Projection::default();
+    for message in stored? {
         if let Decoded::Commit(commit) = &message.decoded {
-            session.apply(message.seq, commit, message.trace.as_deref());
+            folded.apply(message.seq, commit, message.trace.as_deref());
         }
     }
-    Ok(session.card(id).cloned())
+    Ok(folded)
 }

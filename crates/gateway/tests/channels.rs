@@ -8,19 +8,27 @@
 
 mod world;
 
+use askbus_credential::Role;
 use askbus_domain::text_channel::{ChannelLimits, Length, Unit};
-use askbus_domain::{ClarifyId, Command, ContextId, Dialect, PersonId, ProfileId, TurnEnd};
+use askbus_domain::{
+    ClarifyId, Command, ContextId, Dialect, PersonId, ProfileId, TenantId, TurnEnd,
+};
 use askbus_gateway::{ChannelOptions, ChannelPerson, SigningKey, Target, Way};
-use askbus_testkit::{Hook, HookMessage};
-use serde_json::json;
+use askbus_testkit::{Hook, HookAnswer, HookMessage};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use world::{Setup, World, now};
+use world::{BOUND, Setup, World, now};
 
 /// Sessions with as many questions as one may have waiting, and a few more.
 const SESSIONS: usize = 34;
 const EACH: usize = 32;
 
+/// One channel, of ann and the default profile.
 fn told_by(hook: &Hook) -> Setup {
+    told_to(hook, "ann", "default")
+}
+
+fn told_to(hook: &Hook, person: &str, profile: &str) -> Setup {
     let limits = ChannelLimits {
         message: Length {
             most: 2_000,
@@ -31,13 +39,13 @@ fn told_by(hook: &Hook) -> Setup {
     };
     let channel = ChannelOptions {
         name: "team".into(),
-        tenant: askbus_domain::TenantId::new("local").unwrap(),
-        profiles: vec![ProfileId::new("default").unwrap()],
+        tenant: TenantId::new("local").unwrap(),
+        profiles: vec![ProfileId::new(profile).unwrap()],
         language: None,
         limits,
         people: vec![ChannelPerson {
             from: None,
-            subject: PersonId::new("ann").unwrap(),
+            subject: PersonId::new(person).unwrap(),
             groups: Vec::new(),
         }],
         way: Way::Webhook {
@@ -142,5 +150,95 @@ async fn every_end_that_came_while_nobody_served_the_channel_is_told_once() {
     told.push(waits);
     assert_eq!(counts(&seen, "question.asked"), expected(&told));
     assert!(!told.contains(&untold));
+    world.end().await;
+}
+
+/// What the channel has written down, once it satisfies `wanted`.
+async fn written(world: &World, wanted: impl Fn(&Value) -> bool) -> Value {
+    let tenant = TenantId::new("local").unwrap();
+    let reading = async {
+        loop {
+            let found = world.bus.positions.get(&tenant, "channel.team").await;
+            let found = found.unwrap().map(|position| position.value);
+            let read = found.and_then(|value| serde_json::from_slice(&value).ok());
+            if let Some(read) = read.filter(&wanted) {
+                return read;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(BOUND, reading).await.unwrap()
+}
+
+// contract: N4
+#[tokio::test(flavor = "multi_thread")]
+async fn what_went_out_of_the_channels_sight_is_given_up() {
+    for (person, profile) in [("bob", "default"), ("ann", "other")] {
+        let hook = Hook::start().await.unwrap();
+        hook.answer(HookAnswer::Status(500));
+        let mut world = World::with(told_by(&hook)).await;
+        world.begin("local", "s", "default").await;
+        let question = json!({"question": "For ann?", "to": "ann"});
+        world
+            .ask_at(("local", "s"), Dialect::Ask, question, now())
+            .await;
+        written(&world, |w| w["open"][0]["problem"] == "it answered 500").await;
+        world.stop().await;
+        hook.answer(HookAnswer::Status(204));
+        world.start_again(told_to(&hook, person, profile)).await;
+        written(&world, |w| w["owner"] == "test" && w["open"].is_null()).await;
+        let taken = hook.seen().into_iter().filter(|m| m.taken).count();
+        assert_eq!(taken, 0, "{person} of {profile} was told of it");
+        world.end().await;
+    }
+}
+
+/// A place that refuses everything for good: all that waits was tried, is counted, and is seen by those
+/// alone who see the questions.
+// contract: N4
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_for_good_is_counted_and_hides_nothing_new() {
+    let hook = Hook::start().await.unwrap();
+    hook.answer(HookAnswer::Status(400));
+    let world = World::with(told_by(&hook)).await;
+    let mut all = Vec::new();
+    for n in 0..11 {
+        let session = format!("s{n}");
+        world.begin("local", &session, "default").await;
+        for _ in 0..30 {
+            all.push(ask(&world, &session).await.to_string());
+        }
+    }
+    assert_eq!(all.len(), 330);
+    hook.until("each is tried", |seen| {
+        seen.len() >= 330 && counts(seen, "question.asked").len() == 330
+    })
+    .await
+    .unwrap();
+    let tried = |w: &Value| {
+        let attempts = |list: &Value| {
+            let all = list.as_array().into_iter().flatten();
+            all.filter(|m| m["attempts"].as_u64() > Some(0)).count()
+        };
+        attempts(&w["open"]) + attempts(&w["put_off"]) == 330
+    };
+    written(&world, tried).await;
+    let channels = async |token: &str| {
+        let (status, body) = world.get("/api/channels", token).await;
+        assert_eq!(status, 200, "{body}");
+        body["channels"].clone()
+    };
+    let shown = channels(&world.person("ann")).await;
+    assert_eq!(shown[0]["undelivered"], 330, "{shown}");
+    let listed = shown[0]["messages"].as_array().unwrap();
+    let untried = listed.iter().filter(|m| m["attempts"] == 0).count();
+    assert_eq!((listed.len(), untried), (330, 0));
+    let bob = world.token(Role::Person, "bob", "local", &["other"]);
+    assert_eq!(channels(&bob).await, json!([]));
+    let operator = world.token(Role::Operator, "ops", "local", &["default"]);
+    let figures = world.http.get(world.url("/metrics")).bearer_auth(operator);
+    let figures = figures.send().await.unwrap().text().await.unwrap();
+    let line = "askbus_gateway_channel_undelivered{tenant=\"local\",kind=\"webhook\"} 330.0";
+    assert!(figures.lines().any(|l| l == line), "{figures}");
     world.end().await;
 }

@@ -3,10 +3,15 @@
 
 use askbus_domain::{ClarifyId, Timestamp};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 /// Messages that wait at once at most; what comes after them waits in the log.
 pub(super) const MOST: usize = 300;
+/// Places among these for messages that nobody has tried yet: what is refused again and again keeps no
+/// new one from its first attempt.
+const UNTRIED: usize = 50;
+/// What was tried and makes room for others at most.
+const MOST_PUT_OFF: usize = 1_000;
 /// Attempts after which it is not told any more that a question ended: by then nobody looks for it.
 /// That one waits is told for as long as it does.
 const MAX_ATTEMPTS: u32 = 40;
@@ -53,6 +58,17 @@ pub(super) struct Message {
     pub failed_at: Option<Timestamp>,
 }
 
+/// One that waits and was tried, and whose turn comes again when there is a place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PutOff {
+    /// The sequence of its question.
+    pub seq: u64,
+    /// Of which question.
+    pub id: ClarifyId,
+    /// Attempts so far.
+    pub attempts: u32,
+}
+
 /// What a commit says of a question that the channel tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
@@ -70,6 +86,9 @@ pub(super) struct Backlog {
     /// What is not delivered, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<Message>,
+    /// What makes room for others, in the order in which it comes again.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub put_off: VecDeque<PutOff>,
     /// Asked up to here and over before anybody was told; that they ended is still to come. Not written
     /// down: after a crash such an end may be told of.
     #[serde(skip)]
@@ -79,7 +98,12 @@ pub(super) struct Backlog {
 impl Backlog {
     /// Whether there is room for more.
     pub(super) fn has_room(&self) -> bool {
-        self.open.len() < MOST
+        self.open.len() < MOST || self.to_put_off().is_some()
+    }
+
+    /// How many are not delivered.
+    pub(super) fn undelivered(&self) -> usize {
+        self.open.len() + self.put_off.len()
     }
 
     /// Takes in what the commit at `seq` says, all of it or nothing: false when there is no room. What
@@ -93,10 +117,14 @@ impl Backlog {
             Said::Asked(_) => true,
             Said::Ended(id, _) => !self.holds(*id, What::Asked),
         });
-        let (more, open) = (more.count(), self.open.len());
+        let more = more.count();
         // One commit fits whatever it holds: it would never fit otherwise.
-        if more > 0 && open > 0 && open + more > MOST {
-            return false;
+        while more > 0 && !self.open.is_empty() && self.open.len() + more > MOST {
+            let Some(at) = self.to_put_off() else {
+                return false;
+            };
+            let message = self.open.remove(at);
+            self.put_off.push_back(PutOff::of(&message));
         }
         for said in said {
             match *said {
@@ -114,6 +142,7 @@ impl Backlog {
         let untold = self.untold.remove(&id);
         let told = match self.find(id, What::Asked) {
             Some(message) => message.attempts > 0,
+            None if self.is_put_off(id) => true,
             None => asked <= self.position && !untold,
         };
         self.done(id, What::Asked);
@@ -147,16 +176,57 @@ impl Backlog {
         self.position = self.position.max(seq);
     }
 
-    /// An attempt begins.
-    pub(super) fn begins(&mut self, id: ClarifyId, what: What) {
-        if let Some(message) = self.find_mut(id, what) {
-            message.attempts = message.attempts.saturating_add(1);
+    /// Where the message stands that makes room for others, if one is to: one that was refused the most.
+    fn to_put_off(&self) -> Option<usize> {
+        let tried = self.open.iter().filter(|m| m.attempts > 0).count();
+        if tried <= MOST - UNTRIED || self.put_off.len() >= MOST_PUT_OFF {
+            return None;
         }
+        let refused = |m: &Message| m.what == What::Asked && m.failed_at.is_some();
+        let all = self.open.iter().enumerate().filter(|(_, m)| refused(m));
+        let most = all.max_by_key(|(at, m)| (m.attempts, std::cmp::Reverse(*at)));
+        most.map(|(at, _)| at)
+    }
+
+    fn is_put_off(&self, id: ClarifyId) -> bool {
+        self.put_off.iter().any(|put_off| put_off.id == id)
+    }
+
+    /// Lets one that made room for others come again, if there is a place for it, or if `refused` is
+    /// another one that makes room in its stead; says which, and how often it was tried.
+    pub(super) fn come_again(&mut self, refused: Option<ClarifyId>) -> Option<(ClarifyId, u32)> {
+        if self.put_off.is_empty() {
+            return None;
+        }
+        if self.open.len() >= MOST - UNTRIED {
+            let is = |m: &Message| Some(m.id) == refused && m.what == What::Asked;
+            let at = self.open.iter().position(is)?;
+            let message = self.open.remove(at);
+            self.put_off.push_back(PutOff::of(&message));
+        }
+        let PutOff { seq, id, attempts } = self.put_off.pop_front()?;
+        self.push(seq, id, What::Asked);
+        if let Some(message) = self.find_mut(id, What::Asked) {
+            message.attempts = attempts;
+        }
+        Some((id, attempts))
+    }
+
+    /// An attempt begins; says whether it is the first one.
+    pub(super) fn begins(&mut self, id: ClarifyId, what: What) -> bool {
+        let Some(message) = self.find_mut(id, what) else {
+            return false;
+        };
+        message.attempts = message.attempts.saturating_add(1);
+        message.attempts == 1
     }
 
     /// It was delivered, or needs no telling any more.
     pub(super) fn done(&mut self, id: ClarifyId, what: What) {
         self.open.retain(|m| (m.id, m.what) != (id, what));
+        if what == What::Asked {
+            self.put_off.retain(|put_off| put_off.id != id);
+        }
     }
 
     /// An attempt failed; says whether it was the last one.
@@ -190,7 +260,8 @@ impl Backlog {
         self.find(id, what).map_or(0, |m| m.attempts)
     }
 
-    fn holds(&self, id: ClarifyId, what: What) -> bool {
+    /// Whether this waits to be delivered.
+    pub(super) fn holds(&self, id: ClarifyId, what: What) -> bool {
         self.find(id, what).is_some()
     }
 
@@ -214,160 +285,15 @@ impl Backlog {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use uuid::Uuid;
-
-    fn id(n: u128) -> ClarifyId {
-        ClarifyId::from_uuid(Uuid::from_u128(n))
-    }
-
-    fn open(backlog: &Backlog) -> Vec<(u64, What, u32)> {
-        let each = backlog.open.iter();
-        each.map(|m| (m.seq, m.what, m.attempts)).collect()
-    }
-
-    const NOW: Timestamp = Timestamp::from_unix_millis(5);
-
-    fn take(backlog: &mut Backlog, seq: u64, said: &[Said]) {
-        assert!(backlog.take(seq, said), "{seq}");
-    }
-
-    #[test]
-    fn each_question_is_told_once() {
-        let mut backlog = Backlog::default();
-        take(&mut backlog, 4, &[Said::Asked(id(1))]);
-        take(&mut backlog, 4, &[Said::Asked(id(1))]);
-        assert_eq!(open(&backlog), [(4, What::Asked, 0)]);
-        backlog.begins(id(1), What::Asked);
-        backlog.done(id(1), What::Asked);
-        // As after a restart, when everything that waits is looked at again.
-        take(&mut backlog, 4, &[Said::Asked(id(1))]);
-        assert_eq!(open(&backlog), []);
-        take(&mut backlog, 9, &[Said::Ended(id(1), 4)]);
-        take(&mut backlog, 9, &[Said::Ended(id(1), 4)]);
-        assert_eq!(open(&backlog), [(9, What::Ended, 0)]);
-        backlog.done(id(1), What::Ended);
-        take(&mut backlog, 9, &[Said::Ended(id(1), 4)]);
-        assert_eq!(open(&backlog), []);
-    }
-
-    #[test]
-    fn what_ends_untold_needs_no_telling() {
-        let mut backlog = Backlog::default();
-        take(&mut backlog, 4, &[Said::Asked(id(1))]);
-        take(&mut backlog, 5, &[Said::Ended(id(1), 4)]);
-        assert_eq!(open(&backlog), []);
-        // Asked and ended before anybody looked.
-        take(&mut backlog, 7, &[Said::Ended(id(2), 6)]);
-        assert_eq!(open(&backlog), []);
-        // The same, in two looks.
-        backlog.untold(id(4));
-        backlog.reached(10);
-        take(&mut backlog, 11, &[Said::Ended(id(4), 10)]);
-        assert_eq!(open(&backlog), []);
-        // Over when the first attempt began.
-        take(&mut backlog, 12, &[Said::Asked(id(5))]);
-        backlog.begins(id(5), What::Asked);
-        backlog.needless(id(5), What::Asked);
-        take(&mut backlog, 13, &[Said::Ended(id(5), 12)]);
-        assert_eq!(open(&backlog), []);
-    }
-
-    #[test]
-    fn an_attempt_that_failed_may_have_been_heard() {
-        for over_meanwhile in [false, true] {
-            let mut backlog = Backlog::default();
-            take(&mut backlog, 8, &[Said::Asked(id(3))]);
-            backlog.begins(id(3), What::Asked);
-            assert!(!backlog.failed(id(3), What::Asked, "500", NOW));
-            if over_meanwhile {
-                backlog.begins(id(3), What::Asked);
-                backlog.needless(id(3), What::Asked);
-            }
-            take(&mut backlog, 9, &[Said::Ended(id(3), 8)]);
-            assert_eq!(open(&backlog), [(9, What::Ended, 0)], "{over_meanwhile}");
+impl PutOff {
+    fn of(message: &Message) -> Self {
+        Self {
+            seq: message.seq,
+            id: message.id,
+            attempts: message.attempts,
         }
-    }
-
-    #[test]
-    fn a_commit_is_taken_whole_or_not_at_all() {
-        let mut backlog = Backlog::default();
-        let many = u64::try_from(MOST).unwrap() - 1;
-        for n in 1..=many {
-            take(&mut backlog, n, &[Said::Asked(id(u128::from(n)))]);
-        }
-        let both = [Said::Asked(id(1_001)), Said::Asked(id(1_002))];
-        assert!(!backlog.take(1_000, &both));
-        assert_eq!((backlog.position, backlog.open.len()), (many, MOST - 1));
-        take(&mut backlog, 1_001, &[Said::Asked(id(2_000))]);
-        assert!(!backlog.has_room() && !backlog.take(1_002, &[Said::Asked(id(2_001))]));
-        // What makes room is taken when there is none.
-        take(&mut backlog, 1_002, &[Said::Ended(id(1), 1)]);
-        assert_eq!(backlog.open.len(), MOST - 1);
-        assert!(!backlog.take(1_003, &both));
-        backlog.done(id(2), What::Asked);
-        take(&mut backlog, 1_003, &both);
-        assert_eq!(backlog.open.len(), MOST);
-    }
-
-    #[test]
-    fn more_than_there_is_room_for_at_once_is_told_all_the_same() {
-        let mut backlog = Backlog::default();
-        backlog.reached(5);
-        let all: Vec<Said> = (1..=5 * MOST)
-            .map(|n| Said::Ended(id(n.try_into().unwrap()), 5))
-            .collect();
-        take(&mut backlog, 6, &all);
-        for n in 1..=5 * MOST {
-            let id = id(n.try_into().unwrap());
-            backlog.begins(id, What::Ended);
-            backlog.failed(id, What::Ended, &"❓".repeat(500), NOW);
-        }
-        assert_eq!(backlog.open.len(), 5 * MOST);
-        let written = serde_json::to_vec(&backlog).unwrap();
-        assert!(written.len() < askbus_domain::MAX_COMMIT_BYTES);
-    }
-
-    #[test]
-    fn only_an_end_is_given_up() {
-        let mut backlog = Backlog::default();
-        take(&mut backlog, 1, &[Said::Asked(id(1))]);
-        for _ in 0..2 * MAX_ATTEMPTS {
-            backlog.begins(id(1), What::Asked);
-            let problem = "it could not be reached".repeat(20);
-            assert!(!backlog.failed(id(1), What::Asked, &problem, NOW));
-        }
-        assert_eq!(backlog.attempts(id(1), What::Asked), 2 * MAX_ATTEMPTS);
-        take(&mut backlog, 2, &[Said::Ended(id(1), 1)]);
-        let mut last = false;
-        for _ in 0..MAX_ATTEMPTS {
-            assert!(!last);
-            backlog.begins(id(1), What::Ended);
-            last = backlog.failed(id(1), What::Ended, "500", NOW);
-        }
-        assert!(last && backlog.open.is_empty());
-    }
-
-    #[test]
-    fn a_full_backlog_fits_one_message_of_the_bus() {
-        let mut backlog = Backlog::default();
-        let base = u64::MAX - 1_000;
-        for n in 0..u64::try_from(MOST).unwrap() {
-            let id = id(u128::MAX - u128::from(n));
-            take(&mut backlog, base + n, &[Said::Asked(id)]);
-            backlog.begins(id, What::Asked);
-            backlog.failed(id, What::Asked, &"x".repeat(500), NOW);
-        }
-        assert!(!backlog.has_room());
-        let written = serde_json::to_vec(&backlog).unwrap();
-        assert!(
-            written.len() < askbus_domain::MAX_COMMIT_BYTES,
-            "{}",
-            written.len()
-        );
-        let read: Backlog = serde_json::from_slice(&written).unwrap();
-        assert_eq!(read, backlog);
     }
 }
+
+#[cfg(test)]
+mod tests;

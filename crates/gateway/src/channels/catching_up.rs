@@ -6,28 +6,41 @@ use super::backlog::{Backlog, Said};
 use crate::feed::{News, Viewer};
 use crate::gateway::Gateway;
 use crate::lookup;
-use askbus_domain::{ClarifyId, Event};
+use crate::projection::Card;
+use askbus_domain::Event;
 use askbus_ledger::{LedgerError, Stored};
 use askbus_wire::codec::Decoded;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::broadcast;
 
-/// Takes in what the log holds after the position, commit by commit, in its order. Returns the news
-/// from then on, or none when there is no room for more: the rest stays in the log.
+/// What a look came to.
+pub(super) struct Looked {
+    /// The news from then on; none when there was no room for everything.
+    pub following: Option<broadcast::Receiver<Arc<News>>>,
+    /// Questions that wait and had no room.
+    pub left: usize,
+}
+
+/// Takes in what the log holds after the position, commit by commit, in its order, as far as there is
+/// room: the rest stays in the log.
 pub(super) async fn look(
     gateway: &Gateway,
     channel: &Channel,
     backlog: &mut Backlog,
-) -> Result<Option<broadcast::Receiver<Arc<News>>>, LedgerError> {
+) -> Result<Looked, LedgerError> {
+    let looked = |following, left: &BTreeMap<u64, Vec<Said>>| Looked {
+        following,
+        left: left.values().map(Vec::len).sum(),
+    };
+    let mut waiting: BTreeMap<u64, Vec<Said>> = BTreeMap::new();
     let Some(viewer) = channel.viewer() else {
-        return Ok(None);
+        return Ok(looked(None, &waiting));
     };
     // Of what has ended nothing is needed that the picture holds: it does not go back far enough.
     let mut now = gateway.feed.snapshot(&viewer, u64::MAX);
-    let told_of = now.pending.iter().filter(|card| channel.tells(card));
-    let mut waiting: BTreeMap<u64, Vec<Said>> = BTreeMap::new();
-    for card in told_of {
+    let new = |card: &&Arc<Card>| card.requested_seq > backlog.position && channel.tells(card);
+    for card in now.pending.iter().filter(new) {
         let asked = Said::Asked(card.id());
         waiting.entry(card.requested_seq).or_default().push(asked);
     }
@@ -41,7 +54,7 @@ pub(super) async fn look(
         while let Some(stored) = tail.recv().await.filter(|stored| stored.seq <= to) {
             let said = said(gateway, &viewer, channel, backlog, &stored, &waiting).await?;
             if !backlog.take(stored.seq, &said) {
-                return Ok(None);
+                return Ok(looked(None, &waiting));
             }
             waiting.remove(&stored.seq);
             if stored.seq == to {
@@ -49,13 +62,14 @@ pub(super) async fn look(
             }
         }
     }
-    for (seq, said) in waiting {
-        if !backlog.take(seq, &said) {
-            return Ok(None);
+    while let Some(commit) = waiting.first_entry() {
+        if !backlog.take(*commit.key(), commit.get()) {
+            return Ok(looked(None, &waiting));
         }
+        commit.remove();
     }
     backlog.reached(to);
-    Ok(Some(now.news))
+    Ok(looked(Some(now.news), &waiting))
 }
 
 /// What one message of the log says of questions that the channel tells of.
@@ -74,37 +88,28 @@ async fn said(
     if stored.tenant != viewer.tenant {
         return Ok(said);
     }
+    let mut folded = None;
     for event in &commit.events {
         match event {
             Event::Requested { clarify_id, .. } if !said.contains(&Said::Asked(*clarify_id)) => {
                 backlog.untold(*clarify_id);
             }
+            // It is not looked up: many may have come and gone.
+            Event::Resolved { clarify_id, .. } if backlog.is_untold(*clarify_id) => {
+                said.push(Said::Ended(*clarify_id, 0));
+            }
             Event::Resolved { clarify_id, .. } => {
-                let ended = ended(gateway, viewer, channel, backlog, *clarify_id).await?;
-                said.extend(ended);
+                let kept = gateway.feed.card(&viewer.tenant, *clarify_id);
+                if kept.is_none() && folded.is_none() {
+                    folded = Some(lookup::session(gateway, viewer, &stored.session).await?);
+                }
+                let read = folded.as_ref().and_then(|f| f.card(*clarify_id).cloned());
+                if let Some(card) = kept.or(read).filter(|card| channel.tells(card)) {
+                    said.push(Said::Ended(*clarify_id, card.requested_seq));
+                }
             }
             _ => {}
         }
     }
     Ok(said)
-}
-
-async fn ended(
-    gateway: &Gateway,
-    viewer: &Viewer,
-    channel: &Channel,
-    backlog: &Backlog,
-    id: ClarifyId,
-) -> Result<Option<Said>, LedgerError> {
-    // It is not looked up: many may have come and gone.
-    if backlog.is_untold(id) {
-        return Ok(Some(Said::Ended(id, 0)));
-    }
-    match lookup::find(gateway, viewer, &id.to_string()).await {
-        Ok(card) => Ok(channel
-            .tells(&card)
-            .then_some(Said::Ended(id, card.requested_seq))),
-        Err(error) if lookup::is_unknown(&error) => Ok(None),
-        Err(error) => Err(LedgerError::Unavailable(error.message)),
-    }
 }

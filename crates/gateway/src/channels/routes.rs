@@ -37,8 +37,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Refusal> {
     let mut channels = Vec::new();
     for channel in gateway.channels.of(person.tenant()) {
-        let shown = undelivered(&gateway, channel).await;
-        channels.push(shown.map_err(|e| Refusal::new(ErrorCode::Unavailable, e))?);
+        channels.extend(undelivered(&gateway, channel, &person).await?);
     }
     Ok(ok(&json!({"ok": true, "channels": channels})))
 }

@@ -33,8 +33,10 @@ type Following = broadcast::Receiver<Arc<News>>;
 enum Done {
     /// The channel took it.
     Taken,
-    /// There was nothing to be told any more.
-    Needless,
+    /// The question was over already.
+    Over,
+    /// The channel does not tell of it any more: it is configured otherwise.
+    NotOurs,
 }
 
 /// What a channel that polls for messages wants to be written down.
@@ -61,6 +63,8 @@ struct Teller<'a> {
     sending: JoinSet<Sent>,
     under_way: HashSet<ClarifyId>,
     not_before: HashMap<Key, Instant>,
+    /// What waits in the log for room.
+    behind: usize,
 }
 
 /// Tells what the log says until the gateway stops, or for as long as this one serves the channel.
@@ -78,6 +82,7 @@ pub(super) async fn run(
         sending: JoinSet::new(),
         under_way: HashSet::new(),
         not_before: HashMap::new(),
+        behind: 0,
     };
     // None while not everything was looked at that the log holds.
     let mut following: Option<Following> = None;
@@ -92,7 +97,7 @@ pub(super) async fn run(
             };
             look_at = Instant::now() + RETRY;
         }
-        teller.start();
+        teller.start().await?;
         let mut next = teller.next_attempt();
         if following.is_none() && teller.held.written.backlog.has_room() {
             next = next.min(look_at);
@@ -156,10 +161,16 @@ impl Teller<'_> {
     async fn look(&mut self) -> Option<Following> {
         let backlog = &mut self.held.written.backlog;
         let looked = catching_up::look(self.gateway, self.channel, backlog).await;
-        looked.unwrap_or_else(|error| {
-            tracing::warn!(%error, channel = self.channel.name, "the log cannot be read; trying again");
-            None
-        })
+        match looked {
+            Ok(looked) => {
+                self.behind = looked.left;
+                looked.following
+            }
+            Err(error) => {
+                tracing::warn!(%error, channel = self.channel.name, "the log cannot be read; trying again");
+                None
+            }
+        }
     }
 
     /// Takes in news, and all that came together with them; false when not all of it could be.
@@ -206,26 +217,36 @@ impl Teller<'_> {
         }
     }
 
-    /// Messages whose time has come, one of each question at a time.
+    /// Messages whose time has come, one of each question at a time, those first that nobody has tried.
     fn due(&self, now: Instant) -> Vec<Message> {
         let is_due = |m: &&Message| {
             let at = self.not_before.get(&(m.id, m.what));
             !self.under_way.contains(&m.id) && at.is_none_or(|at| *at <= now)
         };
         let open = self.held.written.backlog.open.iter();
-        open.filter(is_due).cloned().collect()
+        let due = open.filter(is_due).cloned();
+        let (mut due, again): (Vec<_>, Vec<_>) = due.partition(|m| m.attempts == 0);
+        due.extend(again);
+        due
     }
 
-    /// Sends what is due, as far as the channel takes so much at once.
-    fn start(&mut self) {
+    /// Sends what is due, as far as the channel takes so much at once. That a question is told of
+    /// stands on the bus before it is: else nobody would hear its end, should this process die.
+    async fn start(&mut self) -> Result<(), Lost> {
+        let free = AT_ONCE.saturating_sub(self.sending.len());
+        let mut starting = Vec::with_capacity(free);
+        let mut first = false;
         for message in self.due(Instant::now()) {
-            if self.sending.len() >= AT_ONCE {
-                return;
+            if starting.len() < free && self.under_way.insert(message.id) {
+                let begins = self.held.written.backlog.begins(message.id, message.what);
+                first |= begins && message.what == What::Asked;
+                starting.push(message);
             }
-            if !self.under_way.insert(message.id) {
-                continue;
-            }
-            self.held.written.backlog.begins(message.id, message.what);
+        }
+        if first {
+            self.held.save().await?;
+        }
+        for message in starting {
             let (gateway, channel) = (Arc::clone(self.gateway), Arc::clone(self.channel));
             let context = self.held.written.context.clone();
             self.sending.spawn(async move {
@@ -233,8 +254,13 @@ impl Teller<'_> {
                 (key, deliver(&gateway, &channel, key, &context).await)
             });
         }
-        let open = &self.held.written.backlog.open;
-        self.channel.undelivered(open.len());
+        self.count();
+        Ok(())
+    }
+
+    fn count(&self) {
+        let told = self.held.written.backlog.undelivered();
+        self.channel.undelivered(told + self.behind);
     }
 
     /// When something is to be sent again at the latest.
@@ -255,12 +281,14 @@ impl Teller<'_> {
         self.under_way.remove(&id);
         self.not_before.remove(&key);
         let backlog = &mut self.held.written.backlog;
+        let mut refused = (outcome.is_err() && what == What::Asked).then_some(id);
         match outcome {
             Ok(Done::Taken) => {
                 self.channel.delivered();
                 backlog.done(id, what);
             }
-            Ok(Done::Needless) => backlog.needless(id, what),
+            Ok(Done::Over) => backlog.needless(id, what),
+            Ok(Done::NotOurs) => backlog.done(id, what),
             Err(problem) => {
                 self.channel.failed();
                 let attempts = backlog.attempts(id, what);
@@ -271,8 +299,13 @@ impl Teller<'_> {
                     .insert(key, Instant::now() + pause(attempts));
             }
         }
-        let open = self.held.written.backlog.open.len();
-        self.channel.undelivered(open);
+        while let Some((id, attempts)) = backlog.come_again(refused.take()) {
+            let at = Instant::now() + pause(attempts);
+            self.not_before.insert((id, What::Asked), at);
+        }
+        self.not_before
+            .retain(|(id, what), _| backlog.holds(*id, *what));
+        self.count();
         self.held.save().await
     }
 
@@ -307,12 +340,16 @@ async fn deliver(
     context: &str,
 ) -> Result<Done, String> {
     let Some(viewer) = channel.viewer() else {
-        return Ok(Done::Needless);
+        return Ok(Done::NotOurs);
     };
-    let card = lookup::find(gateway, &viewer, &id.to_string()).await;
-    let card = card.map_err(|e| e.message)?;
+    let card = match lookup::find(gateway, &viewer, &id.to_string()).await {
+        Ok(card) if channel.tells(&card) => card,
+        Ok(_) => return Ok(Done::NotOurs),
+        Err(error) if lookup::is_unknown(&error) => return Ok(Done::NotOurs),
+        Err(error) => return Err(error.message),
+    };
     match (what, card.clarification.is_pending()) {
-        (What::Asked, false) => return Ok(Done::Needless),
+        (What::Asked, false) => return Ok(Done::Over),
         (What::Ended, true) => return Err("the log does not show its end yet".to_owned()),
         _ => {}
     }

@@ -1,47 +1,76 @@
 //! What a channel did not deliver, as people see it.
 
-use super::backlog::What;
+use super::backlog::{Message, What};
 use super::{Channel, owner};
+use crate::caller::Person;
 use crate::gateway::Gateway;
+use crate::lookup;
 use crate::projection::Card;
-use askbus_ledger::LedgerError;
+use askbus_domain::ClarifyId;
+use askbus_wire::error::{ErrorCode, WireError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Questions looked at that a channel has not come to yet.
 const MOST: usize = 1_000;
 
-/// What is not delivered, as the bus has it: also when another gateway serves the channel.
+/// What is not delivered of what this person sees, as the bus has it: also when another gateway serves
+/// the channel. None where nothing of the channel is theirs to see.
 pub(super) async fn undelivered(
     gateway: &Arc<Gateway>,
     channel: &Channel,
-) -> Result<Value, LedgerError> {
-    let (_, written) = owner::read(gateway, channel).await?;
+    person: &Person,
+) -> Result<Option<Value>, WireError> {
+    let (viewer, eyes) = (channel.viewer(), person.viewer());
+    let theirs = viewer.as_ref().is_some_and(|v| v.shares_with(&eyes));
+    if !theirs {
+        return Ok(None);
+    }
+    let read = owner::read(gateway, channel).await;
+    let (_, written) = read.map_err(|e| WireError::new(ErrorCode::Unavailable, e))?;
     let backlog = &written.backlog;
     let untold = |card: &Card| {
-        let known = backlog.open.iter().any(|m| m.id == card.id());
-        card.requested_seq > backlog.position && !known && channel.tells(card)
+        card.requested_seq > backlog.position
+            && !backlog.holds(card.id(), What::Asked)
+            && channel.tells(card)
+            && eyes.sees(card)
     };
-    let viewer = channel.viewer();
     let cards = viewer.map(|v| gateway.feed.pending(&v, untold, MOST).1);
-    let mut list: Vec<Value> = backlog
-        .open
-        .iter()
-        .map(|m| {
-            json!({"clarify_id": m.id, "what": m.what, "attempts": m.attempts,
-                "problem": m.problem, "failed_at": m.failed_at})
-        })
-        .collect();
-    list.extend(cards.iter().flatten().map(|card| {
-        json!({"clarify_id": card.id(), "what": What::Asked, "attempts": 0, "problem": null,
-            "failed_at": null})
-    }));
-    Ok(json!({
+    let mut list = Vec::new();
+    let seen = async |id: ClarifyId| match lookup::find(gateway, &eyes, &id.to_string()).await {
+        Ok(_) => Ok(true),
+        Err(error) if lookup::is_unknown(&error) => Ok(false),
+        Err(error) => Err(error),
+    };
+    for message in &backlog.open {
+        if seen(message.id).await? {
+            list.push(tried(message));
+        }
+    }
+    for put_off in &backlog.put_off {
+        if seen(put_off.id).await? {
+            list.push(not_tried(put_off.id, put_off.attempts));
+        }
+    }
+    let cards = cards.iter().flatten();
+    list.extend(cards.map(|card| not_tried(card.id(), 0)));
+    Ok(Some(json!({
         "name": channel.name,
         "kind": channel.way.kind(),
         "served_by": Some(&written.owner).filter(|o| !o.is_empty()),
         "position": backlog.position,
         "undelivered": list.len(),
         "messages": list,
-    }))
+    })))
+}
+
+fn tried(message: &Message) -> Value {
+    json!({"clarify_id": message.id, "what": message.what, "attempts": message.attempts,
+        "problem": message.problem, "failed_at": message.failed_at})
+}
+
+/// One that is not on its way now, after so many attempts.
+fn not_tried(id: ClarifyId, attempts: u32) -> Value {
+    json!({"clarify_id": id, "what": What::Asked, "attempts": attempts, "problem": null,
+        "failed_at": null})
 }

@@ -28,6 +28,15 @@ impl Viewer {
             .is_none_or(|allowed| allowed.contains(&card.profile))
     }
 
+    /// Whether there may be something that both see.
+    pub(crate) fn shares_with(&self, other: &Self) -> bool {
+        let share = match (&self.profiles, &other.profiles) {
+            (Some(ours), Some(theirs)) => ours.iter().any(|profile| theirs.contains(profile)),
+            _ => true,
+        };
+        self.tenant == other.tenant && share
+    }
+
     /// Whether the plan is.
     pub(crate) fn sees_plan(&self, card: &PlanCard) -> bool {
         self.profiles

@@ -1,4 +1,5 @@
-//! Of several gateways one serves a channel; when it goes, another one does, and nothing is told twice.
+//! Of several gateways one serves a channel; when it goes, another one does, and nothing is told twice
+//! or forgotten.
 
 use super::{ANN, configuration, undelivered};
 use crate::support::BINARY;
@@ -13,34 +14,51 @@ struct Place {
     team: Team,
     gateways: Vec<Service>,
     asker: Askbus,
-    _binding: Service,
-    _nats: NatsServer,
-    _config: TempDir,
+    binding: Service,
+    nats: NatsServer,
+    config: String,
+    _folder: TempDir,
 }
 
 impl Place {
     async fn make() -> Result<Self> {
+        Self::of(&[&[], &[]]).await
+    }
+
+    /// As many gateways, each with these arguments.
+    async fn of(gateways: &[&[&str]]) -> Result<Self> {
         let hook = Hook::start().await?;
         let table = hook.table("team", &format!("tenant = \"acme\"\n{ANN}"));
         let (config, path) = configuration(&[table])?;
         let (nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
         let binding = team.session_binding(&nats).await?;
-        let mut gateways = Vec::new();
-        for instance in ["g1", "g2"] {
-            let more = ["--instance", instance, "--config", path.as_str()];
-            let gateway = team.spawn_gateway_with(&nats, &binding.address, &more)?;
-            gateways.push(Service::ready(gateway).await?);
-        }
         let agent = team.credential("agent", "acme", "default", "agent").await?;
-        Ok(Self {
+        let mut place = Self {
             asker: team.client(&binding.address, &agent)?,
             hook,
             team,
-            gateways,
-            _binding: binding,
-            _nats: nats,
-            _config: config,
-        })
+            gateways: Vec::new(),
+            binding,
+            nats,
+            config: path,
+            _folder: config,
+        };
+        for more in gateways {
+            place.start(more).await?;
+        }
+        Ok(place)
+    }
+
+    /// Starts one more gateway.
+    async fn start(&mut self, more: &[&str]) -> Result<()> {
+        let instance = format!("g{}", self.gateways.len() + 1);
+        let mut all = vec!["--instance", &instance, "--config", &self.config];
+        all.extend(more);
+        let gateway = self
+            .team
+            .spawn_gateway_with(&self.nats, &self.binding.address, &all)?;
+        self.gateways.push(Service::ready(gateway).await?);
+        Ok(())
     }
 
     /// The channel as the gateway in this place shows it.
@@ -120,5 +138,39 @@ async fn stopped_in_order_it_leaves_the_channel_to_another_one() -> Result<()> {
     assert_eq!(told, (1, 1), "{:#?}", place.hook.seen());
     let (now, _) = place.owner().await?;
     assert_eq!(now, left);
+    Ok(())
+}
+
+// contract: N4
+#[tokio::test]
+async fn one_that_does_not_serve_the_tenant_leaves_its_channel_to_others() -> Result<()> {
+    // The first to come sees no question of the channel's tenant.
+    let place = Place::of(&[&["--tenants", "all,!acme"], &[]]).await?;
+    let _asking = place.asker.spawn(&["ask", "Who tells?"])?;
+    place.hook.told("question.asked", "Who tells?").await?;
+    assert_eq!(place.shown(1).await?["served_by"], "g2");
+    let refused = place.hook.say(&place.gateways[0].address, "team", "yes");
+    assert!(refused.await.is_err(), "it takes no reply either");
+    Ok(())
+}
+
+/// The webhook has read the message; its gateway dies before it is known, and the question is over
+/// before another one comes: whoever read it hears that.
+// contract: N4
+#[tokio::test]
+async fn killed_before_it_is_known_that_it_told_it_tells_the_end() -> Result<()> {
+    let mut place = Place::of(&[&[]]).await?;
+    place.hook.answer(HookAnswer::Hold);
+    let mut asking = place
+        .asker
+        .spawn(&["ask", "Still there?", "--timeout", "1s"])?;
+    let attempt = |seen: &[HookMessage]| seen.iter().any(|m| is_of(m, "Still there?"));
+    place.hook.until("an attempt", attempt).await?;
+    place.gateways.remove(0).process.kill9().await?;
+    assert_eq!(asking.wait().await?.code(), Some(12));
+    place.hook.answer(HookAnswer::Status(204));
+    place.start(&[]).await?;
+    place.hook.told("question.ended", "Still there?").await?;
+    assert_eq!(place.attempts("Still there?"), 1);
     Ok(())
 }
