@@ -71,7 +71,7 @@ pub use outcome::{Assumption, Outcome};
 pub use parent::Parent;
 pub use plan::{
     ExecutionState, InvalidPlan, Plan, PlanEnd, PlanInput, PlanStep, StepField, StepStatus,
-    parse_plan,
+    parse_plan, parse_plan_alone,
 };
 pub use policy::{
     Adjusted, Bound, ClockWish, OnTimeout, Policy, PolicyLayer, PolicyTable, Presence,

@@ -4,7 +4,7 @@
 mod input;
 mod planning;
 
-pub use input::{InvalidPlan, PlanInput, StepField, parse_plan};
+pub use input::{InvalidPlan, PlanInput, StepField, parse_plan, parse_plan_alone};
 pub(crate) use planning::Planning;
 
 use crate::{PlanId, RunId, Timestamp, TurnEnd};

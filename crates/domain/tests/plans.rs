@@ -15,7 +15,7 @@ use askbus_domain::{
     Addressee, BeginCommand, Command, ContextId, Dialect, Event, EventKind, ExecutionState, Holder,
     InvalidPlan, MAX_PLAN_EXPLANATION_CHARS, MAX_PLAN_STEPS, MAX_STEP_CHARS, MAX_STEP_ID_CHARS,
     Plan, PlanCommand, PlanId, Rejection, Scope, Session, StepStatus, TurnEnd, check_history,
-    parse_plan,
+    parse_plan, parse_plan_alone,
 };
 use fixture::{Log, ask, at, begin, ctx, end, id, kinds, question};
 use serde_json::{Value, json};
@@ -91,6 +91,15 @@ fn every_limit_is_kept_to_the_last_character_and_named_beyond_it() {
             arguments["plan"].as_array().unwrap().len()
         );
     }
+    // A tool takes the plan and nothing beside it.
+    let named = json!({"plan": steps(1), "context_id": "c", "update_id": "u"});
+    for (field, other) in [("context_id", "update_id"), ("update_id", "context_id")] {
+        let mut extra = named.clone();
+        extra.as_object_mut().unwrap().remove(other);
+        let refusal = parse_plan_alone(&extra).unwrap_err();
+        assert_eq!(refusal, InvalidPlan::UnknownField(field.to_owned()));
+    }
+    assert!(parse_plan_alone(&json!({"plan": steps(1), "explanation": "x"})).is_ok());
     let refused = [
         (json!([1]), "the arguments must be a JSON object"),
         (json!(null), "the arguments must be a JSON object"),

@@ -53,6 +53,7 @@ pub(crate) async fn update(
         input: Some(proto::update_plan_request::Input::ArgumentsJson(
             said.arguments_json,
         )),
+        plan_alone: false,
     });
     if let Ok(value) = trace.as_str().parse() {
         message.metadata_mut().insert(TRACEPARENT, value);

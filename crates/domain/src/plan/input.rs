@@ -117,20 +117,32 @@ impl PlanInput {
     }
 }
 
-/// What a call may say beside its plan: which turn it means, and which update it is.
+/// What a host's request may say beside its plan: which turn it means, and which update it is.
 const BESIDE: [&str; 2] = ["context_id", "update_id"];
 const EXPLANATION: &str = "explanation";
 const PLAN: &str = "plan";
 
-/// Reads the arguments of a call. Texts are trimmed; lengths count the characters that were sent.
+/// Reads what a host's request says. Texts are trimmed; lengths count the characters that were sent.
 ///
 /// # Errors
 /// The first rule that is not kept.
 pub fn parse_plan(arguments: &Value) -> Result<PlanInput, InvalidPlan> {
+    read(arguments, &BESIDE)
+}
+
+/// As [`parse_plan`], for the arguments of a tool: nothing stands beside the plan.
+///
+/// # Errors
+/// The first rule that is not kept.
+pub fn parse_plan_alone(arguments: &Value) -> Result<PlanInput, InvalidPlan> {
+    read(arguments, &[])
+}
+
+fn read(arguments: &Value, beside: &[&str]) -> Result<PlanInput, InvalidPlan> {
     let Value::Object(object) = arguments else {
         return Err(InvalidPlan::NoObject);
     };
-    let known = |key: &str| key == EXPLANATION || key == PLAN || BESIDE.contains(&key);
+    let known = |key: &str| key == EXPLANATION || key == PLAN || beside.contains(&key);
     if let Some(key) = object.keys().find(|key| !known(key)) {
         return Err(InvalidPlan::UnknownField(shortened(key)));
     }

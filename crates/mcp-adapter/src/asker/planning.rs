@@ -104,6 +104,7 @@ impl Update<'_> {
             input: Some(proto::update_plan_request::Input::ArgumentsJson(
                 self.call.arguments.to_string(),
             )),
+            plan_alone: true,
         });
         let updated = self
             .inner

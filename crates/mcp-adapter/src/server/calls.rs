@@ -9,7 +9,7 @@ use super::waiting::{self, End, Leaving, Opened, Wait};
 use super::{limits, origin};
 use crate::asker::{AskCall, Settled};
 use crate::toolset::{CALL_LIMIT, ask, await_answer, capabilities, interaction, plan, studio};
-use askbus_domain::{Dialect, Rejection, parse_arguments, parse_plan};
+use askbus_domain::{Dialect, Rejection, parse_arguments, parse_plan_alone};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
 use askbus_wire::trace::Trace;
@@ -66,8 +66,8 @@ impl Handler {
                 Err(error) => plan::failed(&error),
             },
             Called::StudioPlan => {
-                let shown = match plan::context_of(&arguments) {
-                    Ok(context_id) => self.update_plan(Some(context_id), arguments, call).await,
+                let shown = match plan::context_and_plan(arguments) {
+                    Ok((context_id, plan)) => self.update_plan(Some(context_id), plan, call).await,
                     Err(error) => Err(error),
                 };
                 match shown {
@@ -158,7 +158,7 @@ impl Handler {
     ) -> Result<proto::Plan, WireError> {
         // As with a question: without a host what cannot be shown begins no turn.
         if context_id.is_none() && !self.has_context {
-            parse_plan(&arguments).map_err(Rejection::from)?;
+            parse_plan_alone(&arguments).map_err(Rejection::from)?;
         }
         let mut update = AskCall::new(Dialect::Ask, arguments);
         update.context = context_id;

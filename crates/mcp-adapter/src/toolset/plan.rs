@@ -190,10 +190,14 @@ fn failure_text(error: &WireError) -> String {
     format!("{}: {error}\n{remedy}", error.code.as_str())
 }
 
-/// The context a call names.
+/// The context a call names, and the rest: the plan alone.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidRequest`] if it names none.
-pub fn context_of(arguments: &Value) -> Result<String, WireError> {
-    studio::context_of(arguments)
+pub fn context_and_plan(mut arguments: Value) -> Result<(String, Value), WireError> {
+    let context_id = studio::context_of(&arguments)?;
+    if let Value::Object(fields) = &mut arguments {
+        fields.remove("context_id");
+    }
+    Ok((context_id, arguments))
 }

@@ -8,6 +8,7 @@ use crate::service::Core;
 use crate::spans;
 use askbus_domain::{
     Command, InvalidPlan, Plan, PlanCommand, PlanId, PlanInput, Session, UpdateId, parse_plan,
+    parse_plan_alone,
 };
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::plan;
@@ -30,11 +31,16 @@ impl Plans {
 }
 
 /// The plan of a request, or why it cannot be shown.
-fn parse_input(input: Option<Input>) -> Result<PlanInput, InvalidPlan> {
+fn parse_input(input: Option<Input>, alone: bool) -> Result<PlanInput, InvalidPlan> {
     match input {
-        // What is no JSON is no object either.
         Some(Input::ArgumentsJson(text)) => {
-            parse_plan(&serde_json::from_str(&text).unwrap_or(Value::Null))
+            // What is no JSON is no object either.
+            let arguments = serde_json::from_str(&text).unwrap_or(Value::Null);
+            if alone {
+                parse_plan_alone(&arguments)
+            } else {
+                parse_plan(&arguments)
+            }
         }
         Some(Input::Plan(input)) => parse_plan(&plan::arguments(input)),
         None => Err(InvalidPlan::NoList),
@@ -60,7 +66,7 @@ impl PlanService for Plans {
             plan_id: PlanId::from_uuid(core.clock.uuid_v7()),
             context_id,
             profile,
-            input: parse_input(body.input),
+            input: parse_input(body.input, body.plan_alone),
         };
         let command = Command::UpdatePlan(Box::new(command));
         let session = core.run(key.clone(), command, trace).await;

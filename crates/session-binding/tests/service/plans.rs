@@ -48,6 +48,7 @@ async fn try_update(
         context_id: context.to_owned(),
         profile: String::new(),
         input: Some(Input::Plan(input)),
+        plan_alone: false,
     };
     let mut plans = agent.client.plans.clone();
     let updated = within("a plan is shown", plans.update(request)).await?;

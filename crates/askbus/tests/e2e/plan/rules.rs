@@ -135,6 +135,65 @@ async fn every_rule_is_kept_on_every_way_in_and_its_breach_changes_nothing() -> 
     Ok(())
 }
 
+/// A host's request names its turn and its update; a tool takes the plan and nothing else.
+// contract: E16
+#[tokio::test]
+async fn a_tool_takes_nothing_beside_the_plan() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let (host, person) = (host(&up).await?, up.person().await?);
+    let context = begin_turn(up.askbus(), "s", &[]).await?;
+    let mut named = update(&context, &[step("a", "pending")]);
+    named["update_id"] = json!("u-1");
+    let shown = host.post(ROUTE, &named).await?;
+    assert_eq!((shown.status, &shown.body["revision"]), (200, &json!(1)));
+    let gated = up
+        .askbus()
+        .clone()
+        .env("HERMES_MCP_USER_CLARIFICATION", "1");
+    let mut studio = McpStdio::connect(&gated, &["mcp", "--toolset", "studio"]).await?;
+    let in_turn = up.askbus().clone().env("ASKBUS_CONTEXT", &context);
+    let mut ask = McpStdio::connect(&in_turn, &["mcp"]).await?;
+    let mut own = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let plan = json!({"plan": [step("a", "completed")]});
+    let in_it = object(&plan, &[("context_id", context.as_str())]);
+    let with_update = object(&plan, &[("update_id", "u-1")]);
+    let both = object(&in_it, &[("update_id", "u-1")]);
+    for (client, tool, extra) in [
+        (
+            &mut studio,
+            "ekko_studio_update_plan",
+            vec![(&both, "update_id")],
+        ),
+        (
+            &mut ask,
+            "update_plan",
+            vec![(&with_update, "update_id"), (&in_it, "context_id")],
+        ),
+        (
+            &mut own,
+            "update_plan",
+            vec![(&with_update, "update_id"), (&in_it, "context_id")],
+        ),
+    ] {
+        for (call, (arguments, field)) in (1..).zip(extra) {
+            client.call(call, tool, arguments.clone()).await?;
+            let result = client.reply(call).await?["result"].clone();
+            let structured = &result["structuredContent"];
+            assert_eq!(structured["reason"], "INVALID_PLAN", "{tool}: {result}");
+            let told = structured["error"].as_str().unwrap_or_default();
+            let expected = format!("there is no field {field:?} in a plan");
+            assert!(told.starts_with(&expected), "{tool} {arguments}: {told}");
+        }
+    }
+    let listed = plans(&person).await?;
+    assert_eq!((listed.len(), &listed[0]["revision"]), (1, &json!(1)));
+    // The turn it names is no part of the plan.
+    studio.call(2, "ekko_studio_update_plan", in_it).await?;
+    let result = studio.reply(2).await?["result"].clone();
+    assert_eq!(result["structuredContent"]["revision"], 2, "{result}");
+    Ok(())
+}
+
 // contract: E6 E8
 #[tokio::test]
 async fn errors_come_in_the_order_of_the_questions_errors() -> Result<()> {
