@@ -5,10 +5,12 @@
 //! refused with the list of what it could mean; what is not a choice is the person's own words, as
 //! they stand, and never an option that merely resembles them.
 
+mod answering;
 mod choice;
 mod command;
 mod folding;
 mod length;
+mod naming;
 mod pointer;
 mod put;
 mod reply;
@@ -20,7 +22,9 @@ mod words;
 pub use choice::{Unclear, named_option, read_choice};
 pub use length::{Buttons, ChannelLimits, Length, Unit, split};
 pub use put::{Button, Put};
-pub use reply::{Act, Chat, EndedHere, Reply, Understood, WaitingHere, understand};
+pub use reply::{
+    Act, Chat, EndedHere, Mentions, Reply, Understood, WaitingHere, meant_waiting, understand,
+};
 pub use showing::{further_lines_marked, on_one_line, visible};
 pub use tag::Tag;
-pub use telling::{Telling, bounds_text};
+pub use telling::{Listed, Telling, bounds_text};

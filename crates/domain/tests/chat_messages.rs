@@ -1,12 +1,12 @@
 //! Questions and what became of them as people read them in a chat, and what fits a channel.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
 mod fixture;
 
 use askbus_domain::text_channel::{
-    Buttons, ChannelLimits, Chat, Length, Put, Reply, Tag, Telling, Understood, Unit, WaitingHere,
-    split, understand,
+    Buttons, ChannelLimits, Chat, Length, Listed, Put, Reply, Tag, Telling, Unclear, Understood,
+    Unit, WaitingHere, split, understand,
 };
 use askbus_domain::{
     AnswerAction, Clarification, Command, Dialect, GoesOn, Language, Response, parse_arguments,
@@ -77,8 +77,14 @@ fn what_a_person_is_told() {
     let log = asked(1, &many());
     let clarification = log.find(cid(1)).unwrap();
     let here = WaitingHere::of(&clarification, &[]);
-    let open = asked(2, &json!({"question": "Which\u{202e} room?\u{7}"}));
-    let other = WaitingHere::of(&open.find(cid(2)).unwrap(), &[]);
+    let listed = |n, question, over| Listed {
+        tag: tag(n),
+        question,
+        over,
+    };
+    let first = listed(1, here.questions.first().question.as_str(), false);
+    let other = listed(2, "Which\u{202e} room?\u{7}", false);
+    let over = listed(3, "Which one?", true);
     let chat = Chat {
         waiting: vec![here.clone()],
         ended: Vec::new(),
@@ -109,11 +115,13 @@ fn what_a_person_is_told() {
         let telling = Telling(language);
         let (tag, questions) = (tag(1), &clarification.questions);
         let mut all = vec![
-            telling.which(&[&here, &other]),
-            telling.list(&[&here, &other]),
-            telling.list(&[]),
+            telling.which(&[first.clone(), other.clone()], 0),
+            telling.which(&[first.clone(), over.clone()], 7),
+            telling.list(&[first.clone(), other.clone()], 0),
+            telling.list(&[first.clone(), other.clone()], 3),
+            telling.list(&[], 0),
             telling.nothing_waits(None),
-            telling.nothing_waits(Some(cid(1))),
+            telling.nothing_waits(Some(&tag)),
             telling.no_such("z9z9"),
             telling.help(),
             telling.noted(1, 3),
@@ -127,6 +135,7 @@ fn what_a_person_is_told() {
             telling.ended(&tag, questions, &partly),
             telling.ended(&tag, questions, &timeout),
             telling.too_late(&tag, questions, &partly, None),
+            telling.over(&tag, questions, &timeout),
         ];
         all.extend(GoesOn::ALL.map(|on| telling.too_late(&tag, questions, &timeout, Some(on))));
         for text in ["7", "1,2", "", "/skip it", "/ask", "/next", "x\u{202e}y: z"] {
@@ -136,9 +145,30 @@ fn what_a_person_is_told() {
             };
             if let Understood::Unclear { question, why, .. } = understand(&chat, &reply) {
                 let question = questions.iter().nth(question).unwrap();
-                all.push(telling.unclear(question, &why));
+                all.push(telling.unclear(question, &why, false));
+                all.push(telling.unclear(question, &why, true));
             }
         }
+        let named = format!("#{tag}.2 1");
+        let reply = Reply {
+            text: &named,
+            ..Reply::default()
+        };
+        let Understood::Unclear { question, why, .. } = understand(&chat, &reply) else {
+            panic!("{named} was put already");
+        };
+        let question = questions.iter().nth(question).unwrap();
+        all.push(telling.unclear(question, &why, false));
+        let alike = parse_arguments(
+            Dialect::Ask,
+            &json!({"question": "?", "choices": ["2", "b"]}),
+        );
+        let alike = alike.unwrap().questions;
+        let why = Unclear::Ambiguous {
+            said: "2".into(),
+            options: vec![0, 1],
+        };
+        all.push(telling.unclear(alike.first(), &why, false));
         let all: Vec<String> = all.iter().map(|lines| lines.join("\n")).collect();
         let name = format!("chat_told_{}", language.as_str());
         insta::assert_snapshot!(name, all.join("\n---\n"));
@@ -207,8 +237,8 @@ fn buttons_fit_or_there_are_none() {
     assert_eq!(
         shown,
         [
-            ("1. staging".to_owned(), format!("#{tag} a")),
-            ("2. prod".to_owned(), format!("#{tag} b")),
+            ("1. staging".to_owned(), format!("#{tag}.1 a")),
+            ("2. prod".to_owned(), format!("#{tag}.1 b")),
         ]
     );
     // Pressing one says what stands on it.
@@ -234,6 +264,37 @@ fn buttons_fit_or_there_are_none() {
     assert!(several.buttons(&with(9, 75, Unit::Characters)).is_none());
 }
 
+// contract: N4
+#[test]
+fn no_text_begins_a_message_like_a_line_of_ours() {
+    let lie = format!("{} ❓ #b2c2 Pay?", "x".repeat(60));
+    let arguments =
+        json!({"question": lie, "choices": [format!("{} 2. yes", "y".repeat(60)), "no"]});
+    let clarification = asked(1, &arguments).find(cid(1)).unwrap();
+    let tag = tag(1);
+    for (most, unit) in [
+        (70, Unit::Characters),
+        (80, Unit::Bytes),
+        (40, Unit::Characters),
+    ] {
+        let limits = limits(most, unit, usize::MAX);
+        let messages = Put::of(&clarification, 0, &tag, Language::En).messages(&limits);
+        assert!(
+            messages.iter().all(|m| limits.message.holds(m)),
+            "{messages:#?}"
+        );
+        let heads = messages.iter().flat_map(|m| m.lines());
+        let heads: Vec<_> = heads
+            .filter(|l| l.starts_with('❓') || l.starts_with("2."))
+            .collect();
+        assert_eq!(heads.len(), 2, "{messages:#?}");
+        assert!(
+            heads[0].starts_with(&format!("❓ #{tag} x")) && heads[1] == "2. no",
+            "{heads:?}"
+        );
+    }
+}
+
 #[test]
 fn a_held_question_shows_no_end() {
     let mut log = asked(1, &many());
@@ -249,7 +310,62 @@ fn a_held_question_shows_no_end() {
     assert!(!text(&log).contains("It ends by itself"));
 }
 
+/// Labels that look like anything by which an option could be meant.
+fn hostile() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-tA-T]",
+        "[1-9]|1[0-9]|20",
+        "第([1-9]|1[0-9]|20)个",
+        "[(]{1,20}([1-9]|1[0-9]|20)[)]{1,20}",
+        "[①-⑳]",
+        "[１-９]",
+        "([1-9]|a|b|选1|1:|1: x|/skip|/text 1|#b2c2)[.,、 -]?([1-9]|b|c)?",
+        "[一二三四五六七八九十]",
+    ]
+}
+
 proptest! {
+    // contract: N4
+    #[test]
+    fn every_button_of_every_question_means_its_option(
+        labels in prop::collection::hash_set(hostile(), 2..=20),
+        several: bool,
+        at in 0_usize..2,
+    ) {
+        let question = json!({"question": "Which?", "options": labels.into_iter().collect::<Vec<_>>()});
+        let other = json!({"question": "And?", "options": ["a", "1"]});
+        let arguments = match (several, at) {
+            (false, _) => json!({"questions": [question]}),
+            (true, 0) => json!({"questions": [question, other]}),
+            (true, _) => json!({"questions": [other, question]}),
+        };
+        // Labels that are one when they are trimmed are no question.
+        prop_assume!(parse_arguments(Dialect::Ask, &arguments).is_ok());
+        let clarification = asked(1, &arguments).find(cid(1)).unwrap();
+        let answered = entry("q1", &["o1"], "");
+        let so_far = [&[][..], std::slice::from_ref(&answered)][if several { at } else { 0 }];
+        let waiting = WaitingHere::of(&clarification, so_far);
+        let (index, question) = waiting.next();
+        let tag = tag(1);
+        let limits = ChannelLimits {
+            buttons: Some(Buttons { most: 20, text: Length { most: 75, unit: Unit::Characters } }),
+            ..ROOMY
+        };
+        let buttons = Put::of(&clarification, index, &tag, Language::En).buttons(&limits).unwrap();
+        prop_assert_eq!(buttons.len(), question.options.len());
+        let chat = Chat { waiting: vec![waiting.clone()], ended: Vec::new() };
+        for (button, option) in buttons.iter().zip(&question.options) {
+            let reply = Reply { text: &button.reply, ..Reply::default() };
+            let chosen = match understand(&chat, &reply) {
+                Understood::Settles { act, .. } => act.answers,
+                Understood::Goes { so_far, .. } => so_far,
+                other => panic!("{}: {other:?}", button.reply),
+            };
+            let expected = entry(question.id.as_str(), &[option.id.as_str()], "");
+            prop_assert_eq!(chosen.last(), Some(&expected), "{}", &button.reply);
+        }
+    }
+
     #[test]
     fn splitting_loses_nothing(
         lines in prop::collection::vec("[a字 \u{1f600}]{0,60}", 0..12),
@@ -265,7 +381,9 @@ proptest! {
             prop_assert!(!message.trim().is_empty());
         }
         let letters = |texts: &[String]| -> String {
-            texts.concat().chars().filter(|c| !c.is_whitespace()).collect()
+            // What was broken is marked where it goes on.
+            let seen = |c: &char| !c.is_whitespace() && *c != '┆';
+            texts.concat().chars().filter(seen).collect()
         };
         prop_assert_eq!(letters(&messages), letters(&lines));
     }

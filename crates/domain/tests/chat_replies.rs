@@ -5,106 +5,15 @@
 mod fixture;
 
 use askbus_domain::text_channel::{
-    Act, Chat, EndedHere, Reply, Tag, Unclear, Understood, WaitingHere, understand,
+    Act, Chat, EndedHere, Reply, Unclear, Understood, WaitingHere, understand,
 };
 use askbus_domain::{
-    Answer, AnswerAction, AnswerEntry, Command, Dialect, Questions, Reason, Response, Rights,
-    Timestamp, Verdict, parse_arguments, verdict,
+    Answer, AnswerAction, AnswerEntry, Command, Dialect, Reason, Response, Rights, Timestamp,
+    Verdict, verdict,
 };
+use fixture::chat::{busy, does, one, say, say_about, settles, single, tag, three, unclear, waits};
 use fixture::{at, cid, entry, id, person};
-use serde_json::{Value, json};
-use std::sync::Arc;
-
-fn questions(arguments: &Value) -> Arc<Questions> {
-    parse_arguments(Dialect::Ask, arguments).unwrap().questions
-}
-
-fn one() -> Arc<Questions> {
-    questions(&json!({"question": "Where?", "choices": ["staging", "prod"]}))
-}
-
-fn three() -> Arc<Questions> {
-    questions(&json!({"questions": [
-        {"question": "Where?", "options": ["staging", "prod"]},
-        {"question": "Which may be left out?", "options": ["lint", "e2e"], "multi_select": true},
-        {"question": "What is it called?"}]}))
-}
-
-fn waits(n: u128, questions: Arc<Questions>, since: u64) -> WaitingHere {
-    WaitingHere {
-        id: cid(n),
-        questions,
-        requested_at: at(since),
-        so_far: Vec::new(),
-    }
-}
-
-fn say(chat: &Chat, text: &str) -> Understood {
-    let reply = Reply {
-        text,
-        ..Reply::default()
-    };
-    understand(chat, &reply)
-}
-
-fn say_about(chat: &Chat, text: &str, about: &str) -> Understood {
-    let reply = Reply {
-        text,
-        about: Some(about),
-        written_at: None,
-    };
-    understand(chat, &reply)
-}
-
-fn settles(n: u128, answers: Vec<AnswerEntry>) -> Understood {
-    does(n, AnswerAction::Answer, answers, None)
-}
-
-fn does(
-    n: u128,
-    action: AnswerAction,
-    answers: Vec<AnswerEntry>,
-    text: Option<&str>,
-) -> Understood {
-    Understood::Settles {
-        id: cid(n),
-        act: Act {
-            action,
-            answers,
-            text: text.map(str::to_owned),
-        },
-    }
-}
-
-fn unclear(n: u128, question: usize, why: Unclear) -> Understood {
-    Understood::Unclear {
-        id: cid(n),
-        question,
-        why,
-    }
-}
-
-fn tag(n: u128) -> String {
-    Tag::of(cid(n)).beside(std::iter::empty())
-}
-
-fn single() -> Chat {
-    Chat {
-        waiting: vec![waits(1, one(), 0)],
-        ended: Vec::new(),
-    }
-}
-
-/// One question and three waiting, one ended.
-fn busy() -> Chat {
-    Chat {
-        waiting: vec![waits(1, one(), 0), waits(2, three(), 60_000)],
-        ended: vec![EndedHere {
-            id: cid(3),
-            questions: one(),
-        }],
-    }
-}
+use serde_json::json;
 
 // contract: N4
 #[test]
@@ -118,77 +27,6 @@ fn a_reply_goes_to_the_one_that_waits() {
     assert_eq!(say(&chat, " "), unclear(1, 0, Unclear::Blank));
     assert_eq!(say(&Chat::default(), "1"), Understood::NothingWaits);
     assert_eq!(say(&Chat::default(), "hello"), Understood::NothingWaits);
-}
-
-// contract: N4
-#[test]
-fn two_are_told_apart_by_name_or_by_what_is_replied_to() {
-    let chat = busy();
-    let both = Understood::Which {
-        of: vec![cid(1), cid(2)],
-    };
-    for text in [
-        "1",
-        "prod",
-        "whatever you like",
-        "/skip",
-        "/hold",
-        "/text 1",
-    ] {
-        assert_eq!(say(&chat, text), both, "{text}");
-    }
-    let settled = settles(1, vec![entry("q1", &["o1"], "")]);
-    let (first, second) = (tag(1), tag(2));
-    for text in [
-        format!("#{first} 1"),
-        format!("＃{} １", first.to_uppercase()),
-        format!(" #{first}: a"),
-        format!("#{first}\nstaging"),
-        format!("#{} 1", Tag::of(cid(1))),
-    ] {
-        assert_eq!(say(&chat, &text), settled, "{text}");
-    }
-    let quoted = format!("❓ #{first} Where #{second}?\n1. staging");
-    for about in [
-        cid(1).to_string(),
-        first.clone(),
-        format!("#{first}"),
-        quoted,
-    ] {
-        assert_eq!(say_about(&chat, "1", &about), settled, "{about}");
-    }
-    // What the person writes counts before what they reply to.
-    let said = say_about(&chat, &format!("#{first} 1"), &second);
-    assert_eq!(said, settled);
-    let none = |name: &str| Understood::NoSuch { tag: name.into() };
-    assert_eq!(say(&chat, "#z9z9 1"), none("z9z9"));
-    assert_eq!(
-        say_about(&chat, "1", "something else"),
-        none("something else")
-    );
-    // A word behind a hash is no name.
-    let open = Chat {
-        waiting: vec![waits(1, questions(&json!({"question": "Which room?"})), 0)],
-        ended: Vec::new(),
-    };
-    let room = settles(1, vec![entry("q1", &[], "#general 1")]);
-    assert_eq!(say(&open, "#general 1"), room);
-}
-
-// contract: N4
-#[test]
-fn a_name_that_means_two_is_refused() {
-    // The first four characters of a name repeat after so many ids.
-    let chat = Chat {
-        waiting: vec![waits(1, one(), 0), waits(1 + 23_104, one(), 0)],
-        ended: Vec::new(),
-    };
-    let said = say(&chat, &format!("#{} 1", tag(1)));
-    let of = vec![cid(1), cid(1 + 23_104)];
-    assert_eq!(said, Understood::Which { of });
-    let longer = Tag::of(cid(1)).beside(std::iter::once(Tag::of(cid(1 + 23_104))));
-    let said = say(&chat, &format!("#{longer} 1"));
-    assert_eq!(said, settles(1, vec![entry("q1", &["o1"], "")]));
 }
 
 // contract: N4
@@ -348,6 +186,57 @@ fn a_reply_to_what_has_ended_goes_the_way_of_late_answers() {
         panic!("not late");
     };
     assert_eq!((act.answers.len(), act.text.as_deref()), (0, Some("1")));
+    // The number of the question says which it was for.
+    let Understood::TooLate { act, .. } = say(&several, &format!("#{}.2 1", tag(4))) else {
+        panic!("not late");
+    };
+    assert_eq!(act.answers, [entry("q2", &["o1"], "")]);
+}
+
+// contract: N4
+#[test]
+fn what_has_ended_takes_words_and_no_command_for_what_waits() {
+    let mut chat = busy();
+    chat.ended.push(EndedHere {
+        id: cid(4),
+        questions: three(),
+    });
+    for n in [3, 4] {
+        for text in [
+            "/hold",
+            "/next",
+            "/back",
+            "/稍等",
+            "/ask",
+            "/skip it",
+            "/hold on",
+            "/list all",
+        ] {
+            let said = say(&chat, &format!("#{} {text}", tag(n)));
+            assert_eq!(said, Understood::Over { id: cid(n) }, "{text}");
+        }
+        for (text, action, words) in [
+            ("/skip", AnswerAction::Skip, None),
+            ("/dismiss", AnswerAction::Dismiss, None),
+            ("/dismiss not mine", AnswerAction::Dismiss, Some("not mine")),
+            ("/ask why?", AnswerAction::AskBack, Some("why?")),
+        ] {
+            let act = Act {
+                action,
+                answers: Vec::new(),
+                text: words.map(str::to_owned),
+            };
+            let said = say(&chat, &format!("#{} {text}", tag(n)));
+            assert_eq!(said, Understood::TooLate { id: cid(n), act }, "{text}");
+        }
+    }
+    let blank = unclear(3, 0, Unclear::Blank);
+    assert_eq!(say(&chat, &format!("#{}", tag(3))), blank);
+    assert_eq!(say(&chat, &format!("#{} /text", tag(3))), blank);
+    for text in ["", "/text", " \u{200b}"] {
+        let said = say(&chat, &format!("#{} {text}", tag(4)));
+        assert_eq!(said, Understood::Over { id: cid(4) }, "{text:?}");
+    }
 }
 
 #[test]

@@ -31,6 +31,9 @@ fn material() -> Material {
             "/反问：哪个集群？",
             "/text 4",
             "#b2b2 1",
+            "#b2b2.2：1",
+            "❓ #b2b2 (2/2) Name?",
+            "1 - 3",
             "10:30",
             "1-3",
             "neither of them, ask me tomorrow",
@@ -132,7 +135,7 @@ fn check(chat: &Chat, text: &str, about: Option<&str>) {
             let questions = of(id);
             let question = questions.iter().nth(question).unwrap();
             for language in Language::ALL {
-                let lines = Telling(language).unclear(question, &why);
+                let lines = Telling(language).unclear(question, &why, false);
                 let length = Length {
                     most: 60,
                     unit: Unit::Bytes,
@@ -141,13 +144,15 @@ fn check(chat: &Chat, text: &str, about: Option<&str>) {
                 assert!(messages.iter().all(|m| length.holds(m)));
             }
         }
-        Understood::Which { of } => assert!(of.len() > 1),
-        Understood::Holds { id } => assert!(!of(id).first().question.is_empty()),
+        Understood::Which { of } => assert!(of.len() > 1 || about.is_some()),
+        Understood::Holds { id } | Understood::Over { id } => {
+            assert!(!of(id).first().question.is_empty());
+        }
         Understood::NoSuch { tag } => {
             assert!(
                 chat.waiting
                     .iter()
-                    .all(|w| !Tag::of(w.id).begins_with(&tag))
+                    .all(|w| Tag::of(w.id).to_string() != tag)
             );
         }
         Understood::NothingWaits => assert!(chat.waiting.is_empty()),
@@ -164,6 +169,11 @@ fn fuzz_replies_in_a_chat() {
         for chat in &chats {
             check(chat, &text, None);
             check(chat, "1", Some(&text));
+            check(
+                chat,
+                &format!("#{}{text}", Tag::of(ClarifyId::from_uuid(uuid(1)))),
+                None,
+            );
         }
     });
 }

@@ -1,8 +1,8 @@
 //! What a reply says of one question: options, own words, or both.
 
 use super::folding::folded;
-use super::pointer::{Pointer, pieces, pointers};
-use crate::{AnswerEntry, Choice, MAX_ANSWER_CHARS, OptionId, Question};
+use super::pointer::{Pointed, Pointer, pieces, pointers};
+use crate::{AnswerEntry, Choice, MAX_ANSWER_CHARS, MAX_OPTIONS, OptionId, Question};
 
 /// Why a reply is not taken as an answer. The question waits on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,11 @@ pub enum Unclear {
     CommandWithoutWords,
     /// The question is the only one, so that there is none before or after it.
     NoOtherQuestion,
+    /// It is for a question that was not put yet.
+    NotYet {
+        /// Its number, counted from 1.
+        number: usize,
+    },
 }
 
 /// Reads a reply to `question`, in this order: an exact label (its case and width aside), a list of
@@ -65,7 +70,8 @@ pub fn read_choice(question: &Question, text: &str) -> Result<AnswerEntry, Uncle
         return Ok(said(bounded(question, chosen?)?, None));
     }
     if let Some((head, words)) = with_words(text)
-        && let Some(chosen) = numbered(question, head)
+        && points_only(head)
+        && let Some(chosen) = whole(question, head)
     {
         return Ok(said(bounded(question, chosen?)?, Some(words)));
     }
@@ -109,21 +115,52 @@ fn entry(question: &Question, indexes: &[usize], words: Option<&str>) -> AnswerE
     }
 }
 
+/// A reply that means this option and nothing else, whatever the labels are.
+pub(super) fn unmistakable(question: &Question, index: usize) -> String {
+    let number = index + 1;
+    let letter = u8::try_from(index).ok().filter(|i| *i < 26);
+    let letter = letter.map(|i| char::from(b'a' + i).to_string());
+    let short = letter
+        .into_iter()
+        .chain([number.to_string(), format!("第{number}个")]);
+    // There are fewer labels than brackets: one of these is no label.
+    let bracketed =
+        (1..=MAX_OPTIONS).map(|n| format!("{}{number}{}", "(".repeat(n), ")".repeat(n)));
+    let is_clear =
+        |reply: &String| matches!(whole(question, reply), Some(Ok(chosen)) if chosen == [index]);
+    let found = short.chain(bracketed).find(is_clear);
+    found.unwrap_or_else(|| number.to_string())
+}
+
+/// Whether a text is nothing but numbers and letters of options, be there such options or not.
+pub(super) fn points_only(text: &str) -> bool {
+    let pieces = pieces(text);
+    let points = |piece: &String| pointers(piece, MAX_OPTIONS).is_some();
+    !pieces.is_empty() && pieces.iter().all(points)
+}
+
+/// Whether a text is a label of an option.
+pub(super) fn is_label(question: &Question, text: &str) -> bool {
+    !labelled(question, text).is_empty()
+}
+
 /// A reply that is nothing but a choice; none when there are other words in it.
 fn whole(question: &Question, text: &str) -> Option<Result<Vec<usize>, Unclear>> {
     let by_label = labelled(question, text);
-    let by_number = numbered(question, text);
-    match (by_label.as_slice(), by_number) {
-        ([], None) => listed(question, text),
-        ([], Some(chosen)) => Some(chosen),
-        // A label that reads as the number of another option.
-        ([one], Some(Ok(other))) if other != [*one] => Some(Err(ambiguous(
-            text,
-            [*one].into_iter().chain(other).collect(),
-        ))),
+    let by_list = listed(question, text);
+    match (by_label.as_slice(), by_list) {
+        ([], list) => list,
+        // A label that reads as the number of another option, or as a list.
+        ([one], Some(Ok(others))) if others != [*one] && takes(question, &others) => Some(Err(
+            ambiguous(text, [*one].into_iter().chain(others).collect()),
+        )),
         ([one], _) => Some(Ok(vec![*one])),
         (several, _) => Some(Err(ambiguous(text, several.to_vec()))),
     }
+}
+
+fn takes(question: &Question, chosen: &[usize]) -> bool {
+    question.multi_select || chosen.len() == 1
 }
 
 fn ambiguous(said: &str, mut options: Vec<usize>) -> Unclear {
@@ -151,46 +188,77 @@ fn labelled(question: &Question, text: &str) -> Vec<usize> {
     }
 }
 
-/// A list of numbers and letters; none when anything else is in it.
-fn numbered(question: &Question, text: &str) -> Option<Result<Vec<usize>, Unclear>> {
-    let mut found = Vec::new();
-    for piece in pieces(text) {
-        let options = question.options.len();
-        found.extend(pointers(&piece, options, question.multi_select)?);
-    }
-    (!found.is_empty()).then(|| inside(found))
+/// The options with this label, its case and width aside.
+fn alike(question: &Question, folded_text: &str) -> Vec<usize> {
+    let options = question.options.iter().enumerate();
+    let found = options.filter(|(_, o)| folded(&o.label) == folded_text);
+    found.map(|(index, _)| index).collect()
 }
 
-/// A list of several pieces of which each is a number, a letter or a label.
+/// A list of pieces of which each is a number, a letter or, among several, a label. None when any other
+/// words are in it.
 fn listed(question: &Question, text: &str) -> Option<Result<Vec<usize>, Unclear>> {
     let pieces = pieces(text);
-    if pieces.len() < 2 {
-        return None;
+    let mut read = Vec::new();
+    for piece in &pieces {
+        // What the whole reply is as a label is looked at beside this.
+        let labels = if pieces.len() > 1 {
+            alike(question, piece)
+        } else {
+            Vec::new()
+        };
+        let pointed = pointers(piece, question.options.len());
+        if pointed.is_none() && labels.is_empty() {
+            return None;
+        }
+        read.push((piece, labels, pointed.unwrap_or_default()));
     }
-    let mut found = Vec::new();
-    for piece in pieces {
-        match labelled(question, &piece).as_slice() {
-            [] => {
-                let options = question.options.len();
-                found.extend(pointers(&piece, options, question.multi_select)?);
-            }
-            [one] => found.push(Pointer::At(*one)),
-            several => return Some(Err(ambiguous(&piece, several.to_vec()))),
+    let mut chosen: Vec<usize> = Vec::new();
+    for (piece, labels, pointed) in read {
+        match meant(question, piece, &labels, &pointed) {
+            Ok(indexes) => chosen.extend(indexes),
+            Err(why) => return Some(Err(why)),
         }
     }
-    Some(inside(found))
+    let mut once: Vec<usize> = Vec::new();
+    for index in chosen {
+        if !once.contains(&index) {
+            once.push(index);
+        }
+    }
+    (!once.is_empty()).then_some(Ok(once))
 }
 
-fn inside(pointers: Vec<Pointer>) -> Result<Vec<usize>, Unclear> {
+/// The options that one piece means, which is a label, or points, or both.
+fn meant(
+    question: &Question,
+    piece: &str,
+    labels: &[usize],
+    pointed: &[Pointed],
+) -> Result<Vec<usize>, Unclear> {
     let mut indexes = Vec::new();
-    for pointer in pointers {
-        match pointer {
-            Pointer::At(index) if indexes.contains(&index) => {}
-            Pointer::At(index) => indexes.push(index),
-            Pointer::Outside(said) => return Err(Unclear::Outside { said }),
+    for Pointed { said, at } in pointed {
+        let labels = if said == piece {
+            labels.to_vec()
+        } else {
+            alike(question, said)
+        };
+        match (labels.as_slice(), at) {
+            ([], Pointer::At(index)) => indexes.push(*index),
+            ([], Pointer::Outside(said)) => return Err(Unclear::Outside { said: said.clone() }),
+            ([one], Pointer::At(index)) if one == index => indexes.push(*index),
+            ([one], Pointer::Outside(_)) => indexes.push(*one),
+            (several, Pointer::At(index)) => {
+                return Err(ambiguous(said, [several, &[*index]].concat()));
+            }
+            (several, Pointer::Outside(_)) => return Err(ambiguous(said, several.to_vec())),
         }
     }
-    Ok(indexes)
+    match labels {
+        [] => Ok(indexes),
+        [one] if indexes.is_empty() || indexes == [*one] => Ok(vec![*one]),
+        several => Err(ambiguous(piece, [several, &indexes].concat())),
+    }
 }
 
 /// A list and the words beside it: behind a colon or on the lines below.

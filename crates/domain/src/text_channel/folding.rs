@@ -44,6 +44,30 @@ fn apart(c: char) -> impl Iterator<Item = char> {
         .flatten()
 }
 
+/// What one character is in a word that is read from its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Nothing that anybody sees.
+    Unseen,
+    /// A letter or a digit, as it is compared.
+    Plain(char),
+    /// Anything else; it ends the word.
+    Other,
+}
+
+/// What `c` is in a word. An enclosed number is a word of its own.
+pub(super) fn sign(c: char) -> Sign {
+    if is_invisible(c) {
+        return Sign::Unseen;
+    }
+    let stands_alone = apart(c).nth(1).is_some();
+    let mut plain = std::iter::once(c).nfkc().flat_map(char::to_lowercase);
+    match (plain.next(), plain.next()) {
+        (Some(one), None) if !stands_alone && one.is_ascii_alphanumeric() => Sign::Plain(one),
+        _ => Sign::Other,
+    }
+}
+
 fn circled(c: char, first: char) -> Option<char> {
     moved(c, first, '①')
 }

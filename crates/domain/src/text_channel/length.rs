@@ -1,5 +1,6 @@
 //! What fits a channel, as data: channels count in characters or in bytes, and some have buttons.
 
+use super::showing::MARK;
 use serde::{Deserialize, Serialize};
 
 /// What a channel counts in.
@@ -86,7 +87,8 @@ impl Length {
 }
 
 /// The lines as messages that fit, in order and with nothing left out. A line that is longer than a
-/// message is broken between words where it can be.
+/// message is broken between words where it can be; what follows is marked, so that no text can begin
+/// a message like a line of ours.
 pub fn split(lines: &[String], length: Length) -> Vec<String> {
     let mut messages = Vec::new();
     let mut message = String::new();
@@ -110,10 +112,24 @@ pub fn split(lines: &[String], length: Length) -> Vec<String> {
 
 /// One line as pieces that each fit.
 fn broken(line: &str, length: Length) -> Vec<String> {
-    let mut pieces = Vec::new();
+    let mut pieces: Vec<String> = Vec::new();
     let mut rest = line;
-    while !length.holds(rest) {
-        let end = length.end(rest);
+    loop {
+        // Where not even that fits, the text alone has to.
+        let mark = if pieces.is_empty() || length.of(MARK) * 2 > length.most {
+            ""
+        } else {
+            MARK
+        };
+        let room = Length {
+            most: length.most - length.of(mark),
+            ..length
+        };
+        if room.holds(rest) {
+            pieces.push(format!("{mark}{rest}"));
+            return pieces;
+        }
+        let end = room.end(rest);
         let (fitting, _) = rest.split_at(end);
         // Not so early that a long word makes many short messages.
         let space = fitting
@@ -121,18 +137,13 @@ fn broken(line: &str, length: Length) -> Vec<String> {
             .filter(|at| *at > end / 2);
         let (piece, after) = rest.split_at(space.unwrap_or(end));
         if !piece.trim().is_empty() {
-            pieces.push(piece.trim_end().to_owned());
+            pieces.push(format!("{mark}{}", piece.trim_end()));
         }
         let after = if space.is_some() {
             after.trim_start()
         } else {
             after
         };
-        if after.len() == rest.len() {
-            break;
-        }
         rest = after;
     }
-    pieces.push(rest.to_owned());
-    pieces
 }

@@ -12,10 +12,22 @@ pub(super) enum Pointer {
     Outside(String),
 }
 
+/// What one word, or one end of a range, points at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pointed {
+    /// As it was written, folded.
+    pub said: String,
+    pub at: Pointer,
+}
+
 /// Between words of a list.
 const SEPARATORS: [char; 3] = [',', ';', '、'];
 /// Between two numbers of a list, in one word or as a word.
 const JOINS: [&str; 7] = ["和", "与", "跟", "及", "&", "+", "and"];
+/// Between the ends of a range, in one word or as a word.
+const TO: [&str; 15] = [
+    "-", "~", "–", "—", "―", "‐", "‒", "−", "〜", "∼", "...", "..", "到", "至", "to",
+];
 /// Before a number.
 const LEADING: [&str; 6] = ["option", "options", "number", "no.", "choose", "pick"];
 const LEADING_ZH: [&str; 5] = ["我选择", "我选", "选择", "选项", "选"];
@@ -33,25 +45,44 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
 }
 
 /// All that one folded piece of a list points at, among so many options; none when a word of it
-/// points at nothing. `ranges` says whether `1-3` is three numbers.
-pub(super) fn pointers(piece: &str, options: usize, ranges: bool) -> Option<Vec<Pointer>> {
+/// points at nothing.
+pub(super) fn pointers(piece: &str, options: usize) -> Option<Vec<Pointed>> {
     let mut found = Vec::new();
-    let mut words = piece.split_whitespace().peekable();
-    if words.peek().is_some_and(|word| LEADING.contains(word)) {
-        words.next();
-    }
-    for word in words {
-        if JOINS.contains(&word) && !found.is_empty() {
+    let words: Vec<&str> = piece.split_whitespace().collect();
+    let led = words.first().is_some_and(|word| LEADING.contains(word));
+    for word in ranges_joined(words.get(usize::from(led)..)?) {
+        if JOINS.contains(&word.as_str()) && !found.is_empty() {
             continue;
         }
-        for part in joined(word) {
-            match range(part).filter(|_| ranges) {
-                Some((from, to)) => found.extend((from..=to).map(|n| at(n, part, options))),
-                None => found.push(pointer(part, options)?),
-            }
+        for part in joined(&word) {
+            let at = match range(part, options) {
+                Some(range) => range,
+                None => vec![pointer(part, options)?],
+            };
+            let said = || part.to_owned();
+            found.extend(at.into_iter().map(|at| Pointed { said: said(), at }));
         }
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// The words, with `1 - 3` as one of them.
+fn ranges_joined(words: &[&str]) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    let mut open = false;
+    for word in words {
+        let closes = TO.contains(word);
+        match joined.last_mut() {
+            Some(last) if open || closes => last.push_str(word),
+            _ => joined.push((*word).to_owned()),
+        }
+        // A word cannot end in `to`: that would be a word like any other.
+        open = closes
+            || TO
+                .iter()
+                .any(|to| *to != "to" && word.len() > to.len() && word.ends_with(to));
+    }
+    joined
 }
 
 /// The parts of a word such as `1和3`. A sign at its beginning joins nothing.
@@ -70,11 +101,21 @@ fn joined(word: &str) -> Vec<&str> {
     vec![word]
 }
 
-/// `1-3`, ascending and short enough to be a list of options.
-fn range(word: &str) -> Option<(usize, usize)> {
-    let (from, to) = word.split_once(['-', '~', '–', '到', '至'])?;
-    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
-    (from < to && to - from < crate::MAX_OPTIONS).then_some((from, to))
+/// What `1-3` points at: each of these options, or nothing that there is. None when it is no range.
+fn range(word: &str, options: usize) -> Option<Vec<Pointer>> {
+    let word = undecorated(word);
+    let (from, to) = TO.iter().find_map(|to| word.split_once(to))?;
+    let (from, to) = (undecorated(from), undecorated(to));
+    let outside = || vec![Pointer::Outside(word.to_owned())];
+    if let (Some(first), Some(last)) = (number(from), number(to)) {
+        let inside = 1 <= first && first <= last && last <= options;
+        let each = (first..=last).map(|n| at(n, word, options));
+        return Some(if inside { each.collect() } else { outside() });
+    }
+    // Two letters are a word like any other unless they are options.
+    let (first, last) = (letter(from)?, letter(to)?);
+    let inside = first <= last && last <= options;
+    inside.then(|| (first..=last).map(|n| at(n, word, options)).collect())
 }
 
 fn at(number: usize, said: &str, options: usize) -> Pointer {
@@ -132,7 +173,7 @@ fn number_zh(word: &str) -> Option<usize> {
 
 /// A number that counts nothing, such as `-1` or `1.5`.
 fn is_numeric(word: &str) -> bool {
-    let unsigned = word.strip_prefix(['-', '+', '−']).unwrap_or(word);
+    let unsigned = word.strip_prefix(['-', '+', '−', '–', '—']).unwrap_or(word);
     let digits = unsigned.bytes().filter(u8::is_ascii_digit).count();
     let dots = unsigned.bytes().filter(|b| *b == b'.').count();
     digits > 0 && dots <= 1 && digits + dots == unsigned.len()

@@ -1,6 +1,8 @@
 //! A question as messages of a chat.
 
+use super::choice::unmistakable;
 use super::length::{CUT, ChannelLimits, Length, Unit, split};
+use super::naming::ASKED;
 use super::showing::{further_lines_marked, on_one_line};
 use super::telling::bounds_text;
 use super::words::{Words, words};
@@ -91,18 +93,29 @@ impl<'a> Put<'a> {
     }
 
     /// A button for every option; none when the channel has none or they would not fit it. A label
-    /// that is too long is cut behind its number: the message has all of it.
+    /// that is too long is cut behind its number: the message has all of it. What pressing one sends
+    /// means this option of this question and nothing else.
     pub fn buttons(&self, limits: &ChannelLimits) -> Option<Vec<Button>> {
         let fitting = limits.buttons?;
         let options = &self.question.options;
         if options.is_empty() || options.len() > fitting.most || self.question.multi_select {
             return None;
         }
+        // It stands in the chat for as long as anybody scrolls back.
+        let which = if self.count > 1 {
+            format!(".{}", self.index + 1)
+        } else {
+            String::new()
+        };
         let buttons = options.iter().enumerate().map(|(index, option)| Button {
             text: fitting
                 .text
                 .cut(&format!("{}. {}", index + 1, on_one_line(&option.label))),
-            reply: format!("#{} {}", self.tag, letter(index)),
+            reply: format!(
+                "#{}{which} {}",
+                self.tag,
+                unmistakable(self.question, index)
+            ),
         });
         Some(buttons.collect())
     }
@@ -144,7 +157,7 @@ impl<'a> Put<'a> {
 
     fn heading(&self, detail: Detail) -> String {
         let question = self.question;
-        let mut heading = format!("❓ #{}", self.tag);
+        let mut heading = format!("{ASKED} #{}", self.tag);
         if self.count > 1 {
             heading = format!("{heading} ({}/{})", self.index + 1, self.count);
         }
@@ -179,12 +192,6 @@ impl<'a> Put<'a> {
         }
         Some(line)
     }
-}
-
-/// Letters mean an option also where a label looks like a number.
-fn letter(index: usize) -> char {
-    let offset = u8::try_from(index).unwrap_or(u8::MAX).min(25);
-    char::from(b'a' + offset)
 }
 
 /// Who asks, in one line.

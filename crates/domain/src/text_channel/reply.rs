@@ -1,8 +1,9 @@
 //! What a reply in a chat means: for which question it is, and what it says of it.
 
-use super::choice::{Unclear, own_words, read_choice};
+use super::answering::{after_the_end, to_waiting};
+use super::choice::{Unclear, is_label, points_only};
 use super::command::{Command, command};
-use super::tag::Tag;
+use super::naming::{Leading, Name, referred};
 use crate::{
     AnswerAction, AnswerEntry, Clarification, ClarifyId, Question, QuestionId, Questions, Timestamp,
 };
@@ -30,12 +31,12 @@ pub struct EndedHere {
     pub questions: Arc<Questions>,
 }
 
-/// What is open in a chat, and what was a while ago.
+/// What a reply may be for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chat {
     /// What waits, oldest first.
     pub waiting: Vec<WaitingHere>,
-    /// What has ended, latest first.
+    /// What has ended, latest first, as far as the reply concerns it.
     pub ended: Vec<EndedHere>,
 }
 
@@ -48,6 +49,31 @@ pub struct Reply<'a> {
     pub about: Option<&'a str>,
     /// When they wrote it, if the channel knows.
     pub written_at: Option<Timestamp>,
+}
+
+/// What a reply names, before it is known what there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mentions<'a> {
+    lead: Option<Leading<'a>>,
+    about: Vec<Name>,
+}
+
+impl<'a> Reply<'a> {
+    /// What it names.
+    pub fn mentions(&self) -> Mentions<'a> {
+        Mentions {
+            lead: Leading::of(self.text),
+            about: self.about.map(referred).unwrap_or_default(),
+        }
+    }
+}
+
+impl Mentions<'_> {
+    /// Whether the reply may be for this one, or is not to be read without knowing of it.
+    pub fn concern(&self, id: ClarifyId) -> bool {
+        let leads = self.lead.as_ref().is_some_and(|lead| lead.is_like(id));
+        leads || self.about.iter().any(|name| name.fits(id))
+    }
 }
 
 /// What a person does to a clarification, as it goes to the inbox.
@@ -92,7 +118,12 @@ pub enum Understood {
         /// What it says.
         act: Act,
     },
-    /// It is no answer; the question waits on.
+    /// It is for a clarification that has ended, and says nothing that could be kept.
+    Over {
+        /// Which.
+        id: ClarifyId,
+    },
+    /// It is no answer; the question is as it was.
     Unclear {
         /// In which clarification.
         id: ClarifyId,
@@ -101,9 +132,9 @@ pub enum Understood {
         /// Why.
         why: Unclear,
     },
-    /// Several wait and it does not say which it means.
+    /// It could be for several, or refers to several, and does not say which it means.
     Which {
-        /// Those it could mean.
+        /// Those of them that this chat knows.
         of: Vec<ClarifyId>,
     },
     /// No clarification of this chat has the name it uses.
@@ -144,9 +175,13 @@ impl WaitingHere {
 
     /// The first question without an answer, and its index.
     pub fn next(&self) -> (usize, &Question) {
-        let open = |(_, q): &(usize, &Question)| !is_answered(&self.so_far, Some(&q.id));
+        let open = |(_, q): &(usize, &Question)| !self.has_answered(q);
         let found = self.questions.iter().enumerate().find(open);
         found.unwrap_or((0, self.questions.first()))
+    }
+
+    pub(super) fn has_answered(&self, question: &Question) -> bool {
+        is_answered(&self.so_far, Some(&question.id))
     }
 }
 
@@ -154,173 +189,145 @@ fn is_answered(so_far: &[AnswerEntry], id: Option<&QuestionId>) -> bool {
     so_far.iter().any(|entry| entry.question_id.as_ref() == id)
 }
 
+/// One that a reply may be for.
+#[derive(Debug, Clone, Copy)]
+enum Here<'a> {
+    Waiting(&'a WaitingHere),
+    Ended(&'a EndedHere),
+}
+
+impl Here<'_> {
+    fn id(self) -> ClarifyId {
+        match self {
+            Here::Waiting(waiting) => waiting.id,
+            Here::Ended(ended) => ended.id,
+        }
+    }
+
+    fn several(self) -> bool {
+        let questions = match self {
+            Here::Waiting(waiting) => &waiting.questions,
+            Here::Ended(ended) => &ended.questions,
+        };
+        questions.len() > 1
+    }
+}
+
+/// What a reply is for, and what is left of it without the name.
+struct Meant<'a> {
+    here: Here<'a>,
+    /// Which of several questions, counted from 1, if it says so.
+    question: Option<usize>,
+    text: &'a str,
+}
+
 /// What `reply` means in `chat`.
 pub fn understand(chat: &Chat, reply: &Reply<'_>) -> Understood {
-    let (named, text) = match Tag::leading(reply.text) {
-        Some((tag, rest)) => (Some(tag), rest),
-        None => (None, reply.text.trim()),
-    };
-    match command(text) {
+    let lead = Leading::of(reply.text).filter(|lead| lead.hash && lead.name().is_some());
+    match command(lead.map_or(reply.text, |lead| lead.rest)) {
         Some((Command::List, "")) => return Understood::List,
         Some((Command::Help, "")) => return Understood::Help,
         _ => {}
     }
-    let named = named.or_else(|| reply.about.map(reference));
-    let Some(name) = named else {
-        return match candidates(chat, reply).as_slice() {
-            [] => Understood::NothingWaits,
-            [one] => about_waiting(one, text),
-            several => which(several),
-        };
-    };
-    let waiting: Vec<_> = chat
-        .waiting
-        .iter()
-        .filter(|w| has_name(w.id, &name))
-        .collect();
-    let ended: Vec<_> = chat
-        .ended
-        .iter()
-        .filter(|e| has_name(e.id, &name))
-        .collect();
-    match (waiting.as_slice(), ended.as_slice()) {
-        ([one], _) => about_waiting(one, text),
-        ([], [one, ..]) => too_late(one, text),
-        ([], []) => Understood::NoSuch { tag: name },
-        (several, _) => which(several),
-    }
-}
-
-/// An id stays what it is; of a message that was quoted, its tag counts.
-fn reference(about: &str) -> String {
-    let about = about.trim();
-    Tag::quoted(about).unwrap_or_else(|| about.to_owned())
-}
-
-fn has_name(id: ClarifyId, name: &str) -> bool {
-    ClarifyId::parse(name).is_ok_and(|named| named == id) || Tag::of(id).begins_with(name)
-}
-
-/// Those that a reply without a name can be for: what was written before a question came is not
-/// about it.
-fn candidates<'a>(chat: &'a Chat, reply: &Reply<'_>) -> Vec<&'a WaitingHere> {
-    let in_time = |w: &&WaitingHere| reply.written_at.is_none_or(|at| at >= w.requested_at);
-    chat.waiting.iter().filter(in_time).collect()
-}
-
-fn which(several: &[&WaitingHere]) -> Understood {
-    Understood::Which {
-        of: several.iter().map(|w| w.id).collect(),
-    }
-}
-
-fn about_waiting(waiting: &WaitingHere, text: &str) -> Understood {
-    let (index, question) = waiting.next();
-    let unclear = |why| Understood::Unclear {
-        id: waiting.id,
-        question: index,
-        why,
-    };
-    let settles = |action, text: Option<&str>| Understood::Settles {
-        id: waiting.id,
-        act: Act {
-            action,
-            answers: waiting.so_far.clone(),
-            text: text.map(str::to_owned),
+    match meant(chat, reply) {
+        Err(understood) => understood,
+        Ok(Meant {
+            here,
+            question,
+            text,
+        }) => match here {
+            Here::Waiting(waiting) => to_waiting(waiting, question, text),
+            Here::Ended(ended) => after_the_end(ended, question, text),
         },
+    }
+}
+
+/// The clarification that waits and that `reply` is for, if it is for one: what was answered of it so
+/// far has to be known before the reply is read.
+pub fn meant_waiting(chat: &Chat, reply: &Reply<'_>) -> Option<ClarifyId> {
+    match meant(chat, reply).ok()?.here {
+        Here::Waiting(waiting) => Some(waiting.id),
+        Here::Ended(_) => None,
+    }
+}
+
+/// What `reply` is for, or what it means without being for anything.
+fn meant<'a>(chat: &'a Chat, reply: &Reply<'a>) -> Result<Meant<'a>, Understood> {
+    let Mentions { lead, about } = reply.mentions();
+    let number_of = |here: Here<'_>| {
+        let name = about.iter().find(|name| name.fits(here.id()));
+        name.and_then(|n| n.question).filter(|_| here.several())
     };
-    let words = |words: &str| Some(words.to_owned()).filter(|w| !w.is_empty());
-    let entry = match command(text) {
-        None => read_choice(question, text),
-        Some((Command::Text, words)) => own_words(question, words),
-        Some((Command::Skip, "")) => return settles(AnswerAction::Skip, None),
-        Some((Command::Hold, "")) => return Understood::Holds { id: waiting.id },
-        Some((Command::Dismiss, said)) => {
-            return settles(AnswerAction::Dismiss, words(said).as_deref());
+    if let Some(lead) = lead {
+        // Without a hash it is a name only where something is called so.
+        let name = lead.name();
+        let name = name.filter(|name| lead.hash || all(chat).any(|here| name.fits(here.id())));
+        if let Some(name) = name {
+            let here = named(chat, &[name])?;
+            let numbered = lead.numbered.filter(|_| here.several());
+            return Ok(Meant {
+                here,
+                question: numbered.map_or_else(|| number_of(here), |(number, _)| Some(number)),
+                text: numbered.map_or(lead.rest, |(_, rest)| rest),
+            });
         }
-        Some((Command::AskBack, "")) => return unclear(Unclear::CommandWithoutWords),
-        Some((Command::AskBack, said)) => return settles(AnswerAction::AskBack, Some(said)),
-        Some((Command::Next, "")) if waiting.questions.len() > 1 => Ok(AnswerEntry {
-            question_id: Some(question.id.clone()),
-            dismissed: true,
-            ..AnswerEntry::default()
+        if is_mistaken(&lead, chat) {
+            return Err(Understood::NoSuch { tag: lead.word });
+        }
+    }
+    let here = if about.is_empty() {
+        without_a_name(chat, reply)?
+    } else {
+        named(chat, &about)?
+    };
+    Ok(Meant {
+        here,
+        question: number_of(here),
+        text: reply.text.trim(),
+    })
+}
+
+/// Whether a hash and a word are a name that went wrong, and no words of the person's own.
+fn is_mistaken(lead: &Leading<'_>, chat: &Chat) -> bool {
+    let is_choice = || {
+        let mut questions = chat.waiting.iter().flat_map(|w| w.questions.iter());
+        points_only(lead.rest) || questions.any(|q| is_label(q, lead.rest))
+    };
+    all(chat).any(|here| lead.is_like(here.id())) || (lead.is_almost_a_name() && is_choice())
+}
+
+fn all(chat: &Chat) -> impl Iterator<Item = Here<'_>> {
+    let ended = chat.ended.iter().map(Here::Ended);
+    chat.waiting.iter().map(Here::Waiting).chain(ended)
+}
+
+/// The one that these names are for.
+fn named<'a>(chat: &'a Chat, names: &[Name]) -> Result<Here<'a>, Understood> {
+    let is_named = |here: &Here<'_>| names.iter().any(|name| name.fits(here.id()));
+    let found: Vec<_> = all(chat).filter(is_named).collect();
+    match (found.as_slice(), names) {
+        ([], names) => Err(Understood::NoSuch {
+            tag: names.first().map(Name::to_string).unwrap_or_default(),
         }),
-        Some((Command::Back, "")) if !waiting.so_far.is_empty() => return back(waiting),
-        Some((Command::Next | Command::Back, "")) => return unclear(Unclear::NoOtherQuestion),
-        Some(_) => return unclear(Unclear::CommandWithWords),
-    };
-    match entry {
-        Err(why) => unclear(why),
-        Ok(entry) => with(waiting, entry),
+        ([one], [_]) => Ok(*one),
+        (several, _) => Err(which(several)),
     }
 }
 
-/// The clarification with one more question answered.
-fn with(waiting: &WaitingHere, entry: AnswerEntry) -> Understood {
-    let mut after = waiting.clone();
-    after.so_far.push(entry);
-    if after.so_far.len() < after.questions.len() {
-        let (next, _) = after.next();
-        return Understood::Goes {
-            id: after.id,
-            so_far: after.so_far,
-            next,
-        };
-    }
-    Understood::Settles {
-        id: after.id,
-        act: Act {
-            action: AnswerAction::Answer,
-            answers: after.so_far,
-            text: None,
-        },
+/// The one that a reply without a name is for: what was written before a question came is not about
+/// it.
+fn without_a_name<'a>(chat: &'a Chat, reply: &Reply<'_>) -> Result<Here<'a>, Understood> {
+    let in_time = |w: &&WaitingHere| reply.written_at.is_none_or(|at| at >= w.requested_at);
+    let found = chat.waiting.iter().filter(in_time).map(Here::Waiting);
+    match found.collect::<Vec<_>>().as_slice() {
+        [] => Err(Understood::NothingWaits),
+        [one] => Ok(*one),
+        several => Err(which(several)),
     }
 }
 
-/// The clarification without the answer that was given last.
-fn back(waiting: &WaitingHere) -> Understood {
-    let mut before = waiting.clone();
-    before.so_far.pop();
-    let (next, _) = before.next();
-    Understood::Goes {
-        id: before.id,
-        so_far: before.so_far,
-        next,
+fn which(several: &[Here<'_>]) -> Understood {
+    Understood::Which {
+        of: several.iter().map(|here| here.id()).collect(),
     }
-}
-
-/// What comes after the end is kept as it would have been taken; where it cannot be, as words.
-fn too_late(ended: &EndedHere, text: &str) -> Understood {
-    let answer = |entry| Act {
-        action: AnswerAction::Answer,
-        answers: vec![entry],
-        text: None,
-    };
-    let whole = |action, text: &str| Act {
-        action,
-        answers: Vec::new(),
-        text: Some(text.to_owned()).filter(|t| !t.trim().is_empty()),
-    };
-    let first = ended.questions.first();
-    let act = match command(text) {
-        Some((Command::Skip, "")) => whole(AnswerAction::Skip, ""),
-        Some((Command::Dismiss, said)) => whole(AnswerAction::Dismiss, said),
-        Some((Command::AskBack, said)) if !said.is_empty() => whole(AnswerAction::AskBack, said),
-        Some((Command::Text, said)) if ended.questions.len() == 1 => {
-            own_words(first, said).map_or_else(|_| whole(AnswerAction::Answer, said), answer)
-        }
-        // Which of several questions it was for cannot be told.
-        _ if ended.questions.len() > 1 => whole(AnswerAction::Answer, text),
-        _ => match read_choice(first, text) {
-            Ok(entry) => answer(entry),
-            Err(why) => {
-                return Understood::Unclear {
-                    id: ended.id,
-                    question: 0,
-                    why,
-                };
-            }
-        },
-    };
-    Understood::TooLate { id: ended.id, act }
 }

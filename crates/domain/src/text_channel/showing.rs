@@ -2,7 +2,7 @@
 //! imitate nothing.
 
 /// Marks a further line of a text, so that no text can imitate a line of ours.
-const FURTHER: &str = "\n┆ ";
+pub(super) const MARK: &str = "┆ ";
 
 /// Text whose lines may stand for themselves. Control characters and those that change the direction
 /// of what follows stand as a replacement character.
@@ -18,7 +18,7 @@ pub fn on_one_line(text: &str) -> String {
 
 /// Text of several lines, each further one marked.
 pub fn further_lines_marked(text: &str) -> String {
-    visible(text).replace('\n', FURTHER)
+    visible(text).replace('\n', &format!("\n{MARK}"))
 }
 
 fn may_pass(c: char) -> bool {

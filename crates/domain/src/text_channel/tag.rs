@@ -1,14 +1,11 @@
 //! The short name by which a chat tells questions apart.
 
-use super::folding::folded;
 use crate::ClarifyId;
 use std::fmt;
 
 /// Letters that are not taken for a digit, nor together for a word.
-const LETTERS: [char; 19] = [
-    'b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v', 'w', 'x', 'z',
-];
-const DIGITS: [char; 8] = ['2', '3', '4', '5', '6', '7', '8', '9'];
+const LETTERS: [u8; 19] = *b"bcdfghjkmnpqrstvwxz";
+const DIGITS: [u8; 8] = *b"23456789";
 /// Characters of a tag that is written whole.
 const WHOLE: usize = 8;
 /// Characters of a tag where nothing else in sight begins like it.
@@ -16,8 +13,8 @@ const SHORT: usize = 4;
 
 /// A short name of a clarification, such as `k7m2`: letters and digits take turns, so that no word
 /// and no number is one. It follows from the id and stays the same for ever.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tag(String);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag([u8; WHOLE]);
 
 impl Tag {
     /// The tag of a clarification, whole.
@@ -28,13 +25,13 @@ impl Tag {
             .iter()
             .skip(12)
             .fold(0_u32, |sum, byte| sum.wrapping_shl(8) | u32::from(*byte));
-        let mut tag = String::with_capacity(WHOLE);
-        for place in 0..WHOLE {
-            let from: &[char] = if place % 2 == 0 { &LETTERS } else { &DIGITS };
+        let mut tag = [0; WHOLE];
+        for (place, c) in tag.iter_mut().enumerate() {
+            let from = at(place);
             let count = u32::try_from(from.len()).unwrap_or(u32::MAX);
             let index = usize::try_from(rest % count).unwrap_or_default();
             rest /= count;
-            tag.extend(from.get(index));
+            *c = from.get(index).copied().unwrap_or_default();
         }
         Self(tag)
     }
@@ -43,51 +40,52 @@ impl Tag {
     pub fn beside(&self, others: impl Iterator<Item = Tag>) -> String {
         let mut length = SHORT;
         for other in others.filter(|other| other != self) {
-            let same = self.0.chars().zip(other.0.chars());
-            let same = same.take_while(|(a, b)| a == b).count();
+            let same = self.0.iter().zip(other.0);
+            let same = same.take_while(|(a, b)| **a == *b).count();
             length = length.max((same + 1).next_multiple_of(2)).min(WHOLE);
         }
-        self.0.chars().take(length).collect()
+        self.beginning(length)
     }
 
-    /// Whether `word`, with or without a hash before it, is the beginning of this tag.
-    pub fn begins_with(&self, word: &str) -> bool {
-        let word = folded(word);
-        let word = word.strip_prefix('#').unwrap_or(&word);
-        is_tag(word) && self.0.starts_with(word)
+    /// Whether `word`, folded and without a hash, is this tag or its beginning.
+    pub(super) fn is_written(&self, word: &str) -> bool {
+        is_tag(word) && self.0.starts_with(word.as_bytes())
     }
 
-    /// The tag at the beginning of a text, and what follows; it begins with a hash.
-    pub(super) fn leading(text: &str) -> Option<(String, &str)> {
-        let text = text.trim_start();
-        let end = text.find(char::is_whitespace).unwrap_or(text.len());
-        let (word, rest) = text.split_at_checked(end)?;
-        let word = folded(word);
-        let word = word.strip_prefix('#')?.trim_end_matches([':', ',', '.']);
-        is_tag(word).then(|| (word.to_owned(), rest.trim_start()))
+    /// Whether `word`, folded and without a hash, begins as this tag does in its shortest form.
+    pub(super) fn begins(&self, word: &str) -> bool {
+        let short = self.0.iter().take(SHORT);
+        word.len() >= SHORT && short.eq(word.as_bytes().iter().take(SHORT))
     }
 
-    /// The first tag in a text that was quoted.
-    pub(super) fn quoted(text: &str) -> Option<String> {
-        let mut words = text.split_whitespace();
-        words.find_map(|word| Some(Self::leading(word)?.0))
+    fn beginning(&self, length: usize) -> String {
+        self.0
+            .iter()
+            .take(length)
+            .copied()
+            .map(char::from)
+            .collect()
     }
 }
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.beginning(WHOLE))
+    }
+}
+
+const fn at(place: usize) -> &'static [u8] {
+    if place.is_multiple_of(2) {
+        &LETTERS
+    } else {
+        &DIGITS
     }
 }
 
 /// Whether a folded word has the form of a tag or of its beginning.
-fn is_tag(word: &str) -> bool {
-    let length = word.chars().count();
-    (SHORT..=WHOLE).contains(&length)
-        && word.chars().enumerate().all(|(place, c)| {
-            let from: &[char] = if place % 2 == 0 { &LETTERS } else { &DIGITS };
-            from.contains(&c)
-        })
+pub(super) fn is_tag(word: &str) -> bool {
+    let mut bytes = word.bytes().enumerate();
+    (SHORT..=WHOLE).contains(&word.len()) && bytes.all(|(place, c)| at(place).contains(&c))
 }
 
 #[cfg(test)]
@@ -103,31 +101,23 @@ mod tests {
     fn a_tag_is_short_until_another_begins_like_it() {
         let (one, next) = (tag(0xa000_0001), tag(0xa000_0002));
         assert_ne!(one, next);
-        let short = one.beside([next.clone()].into_iter());
+        let short = one.beside([next].into_iter());
         assert_eq!(short.len(), 4, "{short}");
-        assert!(one.begins_with(&format!("＃{}", short.to_uppercase())));
-        assert!(!next.begins_with(&short));
+        assert!(one.is_written(&short) && one.begins(&short) && !next.is_written(&short));
         // The first four characters repeat after 19 * 8 * 19 * 8 ids.
         let twin = tag(0xa000_0001 + 23_104);
-        let longer = one.beside([twin.clone()].into_iter());
-        assert!(longer.len() > 4 && one.begins_with(&longer) && !twin.begins_with(&longer));
-        assert_eq!(one.beside([one.clone()].into_iter()).len(), 4);
+        let longer = one.beside([twin].into_iter());
+        assert!(longer.len() > 4 && one.is_written(&longer) && !twin.is_written(&longer));
+        assert!(twin.begins(&longer), "they begin alike");
+        assert_eq!(one.beside([one].into_iter()).len(), 4);
+        assert_eq!(one.to_string().len(), 8);
     }
 
     #[test]
     fn words_and_numbers_are_no_tags() {
-        for word in [
-            "#general", "#1", "#12ab", "#b2c", "#a2b2", "#", "b2c2", "#b2c2d",
-        ] {
-            let leading = Tag::leading(word);
-            assert_eq!(leading.is_some(), word == "#b2c2d", "{word}");
+        for word in ["general", "1", "12ab", "b2c", "a2b2", "", "b2c2d3f4g", "字"] {
+            assert!(!is_tag(word), "{word}");
         }
-        let (word, rest) = Tag::leading(" #B2C2:  1, 3 ").unwrap();
-        assert_eq!((word.as_str(), rest), ("b2c2", "1, 3 "));
-        assert_eq!(
-            Tag::quoted("❓ #b2c2 (1/3) Which #d4f4?"),
-            Some("b2c2".into())
-        );
-        assert_eq!(Tag::quoted("no tag at all"), None);
+        assert!(is_tag("b2c2") && is_tag("b2c2d") && is_tag("b2c2d3f4"));
     }
 }

@@ -1,14 +1,11 @@
 //! What a person is told in a chat about their replies, and about questions that ended.
 
-use super::choice::Unclear;
+use super::choice::{Unclear, unmistakable};
 use super::length::{Length, Unit};
-use super::reply::WaitingHere;
+use super::naming::{ENDED, TAKEN};
 use super::showing::{further_lines_marked, on_one_line};
-use super::tag::Tag;
-use super::words::words;
-use crate::{
-    Bounds, ClarifyId, GoesOn, Language, Outcome, Question, QuestionAnswer, Questions, Reason,
-};
+use super::words::{Distinct, words};
+use crate::{Bounds, GoesOn, Language, Outcome, Question, QuestionAnswer, Questions, Reason};
 
 /// How many options of a question may be chosen.
 pub fn bounds_text(question: &Question, language: Language) -> String {
@@ -22,15 +19,38 @@ const NAMED: Length = Length {
     unit: Unit::Characters,
 };
 
+/// A question as it stands in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// Its name, without the hash: as short as it may be beside all that a reply could be for.
+    pub tag: String,
+    /// What is asked.
+    pub question: &'a str,
+    /// Whether it is over.
+    pub over: bool,
+}
+
 /// Says things in the person's language, each as lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Telling(pub Language);
 
 impl Telling {
-    /// Why a reply is no answer, with the options it could have meant.
-    pub fn unclear(self, question: &Question, why: &Unclear) -> Vec<String> {
-        let why = shown(why);
-        let mut lines = vec![(words(self.0).unclear)(&why, question.options.len())];
+    /// Why a reply is no answer to a question that waits or is over, with the options it could have
+    /// meant.
+    pub fn unclear(self, question: &Question, why: &Unclear, over: bool) -> Vec<String> {
+        let (why, words) = (shown(why), words(self.0));
+        let distinct = distinct(question, &why);
+        let state = if over {
+            words.is_over
+        } else {
+            words.still_waits
+        };
+        let mut lines = vec![(words.unclear)(
+            &why,
+            question.options.len(),
+            &distinct,
+            state,
+        )];
         let options = question.options.iter().enumerate();
         lines.extend(options.map(|(i, o)| format!("{}. {}", i + 1, on_one_line(&o.label))));
         if question.multi_select && !question.options.is_empty() {
@@ -40,32 +60,49 @@ impl Telling {
     }
 
     /// That a reply does not say which of several questions it means.
-    pub fn which(self, waiting: &[&WaitingHere]) -> Vec<String> {
+    pub fn which(self, of: &[Listed<'_>], more: usize) -> Vec<String> {
         let words = words(self.0);
-        let tags = tags(waiting);
-        let mut lines = vec![words.which.to_owned()];
-        lines.extend(named(waiting, &tags));
-        lines.extend(tags.first().map(|tag| (words.which_example)(tag)));
+        let all_wait = of.len() > 1 && of.iter().all(|one| !one.over);
+        let first = if all_wait {
+            words.which
+        } else {
+            words.which_of
+        };
+        let mut lines = vec![first.to_owned()];
+        lines.extend(self.named(of, more));
+        lines.extend(of.first().map(|one| (words.which_example)(&one.tag)));
         lines
     }
 
-    /// What waits.
-    pub fn list(self, waiting: &[&WaitingHere]) -> Vec<String> {
+    /// What waits, and how many more.
+    pub fn list(self, waiting: &[Listed<'_>], more: usize) -> Vec<String> {
         if waiting.is_empty() {
             return vec![words(self.0).nothing_waits.to_owned()];
         }
-        let tags = tags(waiting);
         let mut lines = vec![words(self.0).waits.to_owned()];
-        lines.extend(named(waiting, &tags));
+        lines.extend(self.named(waiting, more));
+        lines
+    }
+
+    fn named(self, of: &[Listed<'_>], more: usize) -> Vec<String> {
+        let words = words(self.0);
+        let line = |one: &Listed<'_>| {
+            let question = NAMED.cut(&on_one_line(one.question));
+            let over = if one.over { words.over } else { "" };
+            format!("#{} {question}{over}", one.tag)
+        };
+        let mut lines: Vec<String> = of.iter().map(line).collect();
+        if more > 0 {
+            lines.push((words.more)(more));
+        }
         lines
     }
 
     /// That nothing waits, and how to say something all the same to what ended last.
-    pub fn nothing_waits(self, last: Option<ClarifyId>) -> Vec<String> {
+    pub fn nothing_waits(self, last: Option<&str>) -> Vec<String> {
         let words = words(self.0);
         let mut lines = vec![words.nothing_waits.to_owned()];
-        let tag = last.map(|id| Tag::of(id).beside(std::iter::empty()));
-        lines.extend(tag.map(|tag| (words.last_ended)(&tag)));
+        lines.extend(last.map(|tag| (words.last_ended)(tag)));
         lines
     }
 
@@ -111,7 +148,7 @@ impl Telling {
             Reason::Response => words.taken.to_owned(),
             reason => format!("{} {}", words.taken, (words.ended)(reason)),
         };
-        let mut lines = vec![format!("✅ #{tag} {first}")];
+        let mut lines = vec![format!("{TAKEN} #{tag} {first}")];
         lines.extend(self.content(questions, outcome));
         lines
     }
@@ -124,7 +161,7 @@ impl Telling {
             (words.by)(&on_one_line(&who))
         });
         let who = who.unwrap_or_default();
-        let first = format!("☑️ #{tag} {}{who}", (words.ended)(outcome.reason));
+        let first = format!("{ENDED} #{tag} {}{who}", (words.ended)(outcome.reason));
         let mut lines = vec![first];
         lines.extend(self.content(questions, outcome));
         lines
@@ -146,6 +183,13 @@ impl Telling {
             (None, Language::Zh) => "。",
         };
         lines.push(format!("{}{end}", words.kept));
+        lines
+    }
+
+    /// That a clarification is over, so that what was said does nothing.
+    pub fn over(self, tag: &str, questions: &Questions, outcome: &Outcome) -> Vec<String> {
+        let mut lines = self.ended(tag, questions, outcome);
+        lines.push((words(self.0).nothing_done)(tag));
         lines
     }
 
@@ -201,16 +245,17 @@ fn shown(why: &Unclear) -> Unclear {
     }
 }
 
-/// As short as they may be beside each other.
-fn tags(waiting: &[&WaitingHere]) -> Vec<String> {
-    let all = || waiting.iter().map(|w| Tag::of(w.id));
-    all().map(|tag| tag.beside(all())).collect()
-}
-
-fn named(waiting: &[&WaitingHere], tags: &[String]) -> Vec<String> {
-    let line = |(waiting, tag): (&&WaitingHere, &String)| {
-        let (_, question) = waiting.next();
-        format!("#{tag} {}", NAMED.cut(&on_one_line(&question.question)))
+/// Replies that each mean one option and nothing else, for those that a reply could have meant.
+fn distinct(question: &Question, why: &Unclear) -> Vec<Distinct> {
+    let Unclear::Ambiguous { options, .. } = why else {
+        return Vec::new();
     };
-    waiting.iter().zip(tags).map(line).collect()
+    let each = options.iter().filter_map(|index| {
+        let label = on_one_line(&question.options.get(*index)?.label);
+        Some(Distinct {
+            reply: unmistakable(question, *index),
+            label: NAMED.cut(&label),
+        })
+    });
+    each.collect()
 }

@@ -4,6 +4,12 @@
 use super::choice::Unclear;
 use crate::{GoesOn, Language, Reason};
 
+/// A reply that means one option and nothing else.
+pub(super) struct Distinct {
+    pub reply: String,
+    pub label: String,
+}
+
 /// What is said in one language.
 pub(super) struct Words {
     pub preferred: &'static str,
@@ -14,11 +20,14 @@ pub(super) struct Words {
     pub ends_at: fn(&str) -> String,
     pub shortened: &'static str,
     pub which: &'static str,
+    pub which_of: &'static str,
     pub which_example: fn(&str) -> String,
     pub no_such: fn(&str) -> String,
     pub nothing_waits: &'static str,
     pub last_ended: fn(&str) -> String,
     pub waits: &'static str,
+    pub over: &'static str,
+    pub more: fn(usize) -> String,
     pub help: &'static str,
     pub noted: fn(usize, usize) -> String,
     pub held: &'static str,
@@ -33,7 +42,10 @@ pub(super) struct Words {
     pub ended: fn(Reason) -> &'static str,
     pub kept: &'static str,
     pub goes_on: fn(GoesOn) -> &'static str,
-    pub unclear: fn(&Unclear, usize) -> String,
+    pub nothing_done: fn(&str) -> String,
+    pub still_waits: &'static str,
+    pub is_over: &'static str,
+    pub unclear: fn(&Unclear, usize, &[Distinct], &str) -> String,
     pub list: fn(&[String]) -> String,
 }
 
@@ -59,15 +71,18 @@ const EN: Words = Words {
     ends_at: |at| format!("It ends by itself at {at}."),
     shortened: "(Shortened for this chat. The panel and `askbus inbox` show all of it.)",
     which: "More than one question waits. Nothing was sent. Which one do you mean?",
+    which_of: "Your reply could be for more than one question. Nothing was sent. Which one do you mean?",
     which_example: |tag| format!("Put its name first, such as: #{tag} 1"),
     no_such: |tag| format!("No question of this chat is called #{tag}. Nothing was sent."),
     nothing_waits: "No question waits here. Nothing was sent.",
     last_ended: |tag| {
         format!(
-            "The last one was #{tag}. To say something to it all the same: #{tag} and your words"
+            "#{tag} was the last one. To say something to it all the same: #{tag} and your words"
         )
     },
     waits: "These questions wait:",
+    over: " (over)",
+    more: |count| format!("And {count} more: the panel and `askbus inbox` show all."),
     help: "Reply with the number or the letter of an option, with several where that is allowed \
            (1,3), or in your own words. An option and words: 1: your words\n\
            /text WORDS – your words as they are, also when they look like a number\n\
@@ -106,40 +121,48 @@ const EN: Words = Words {
         GoesOn::Nowhere => "; the agent that asked is gone for good.",
         GoesOn::QueueFull => "; too many late messages wait for the agent already.",
     },
-    unclear: |why, options| match why {
-        Unclear::Blank => "There is no text in it. The question still waits.".to_owned(),
+    nothing_done: |tag| {
+        format!("Nothing was sent. To say something to it all the same: #{tag} and your words")
+    },
+    still_waits: "The question still waits.",
+    is_over: "The question is over.",
+    unclear: |why, options, distinct, state| match why {
+        Unclear::Blank => format!("There is no text in it. {state}"),
         Unclear::Outside { said } => format!(
-            "There is no option {said}: there are 1 to {options}. The question still waits. If \
-             these are your words: /text {said}"
+            "There is no option {said}: there are 1 to {options}. {state} If these are your words: \
+             /text {said}"
         ),
-        Unclear::Ambiguous { said, options } => format!(
-            "“{said}” could mean {}. The question still waits. Reply with one of these letters.",
-            lettered(options, " or ")
-        ),
-        Unclear::OneOnly => "Only one option may be chosen. The question still waits.".to_owned(),
-        Unclear::TooFew { min } => format!(
-            "At least {min} options are to be chosen. The question still waits. Own words may \
-             stand instead."
-        ),
-        Unclear::TooMany { max } => {
-            format!("At most {max} options may be chosen. The question still waits.")
+        Unclear::Ambiguous { said, .. } => {
+            let each = distinct
+                .iter()
+                .map(|d| format!("{} for “{}”", d.reply, d.label));
+            let each: Vec<String> = each.collect();
+            format!(
+                "“{said}” could mean more than one option. {state} Reply with {}.",
+                each.join(", ")
+            )
         }
+        Unclear::OneOnly => format!("Only one option may be chosen. {state}"),
+        Unclear::TooFew { min } => {
+            format!("At least {min} options are to be chosen. {state} Own words may stand instead.")
+        }
+        Unclear::TooMany { max } => format!("At most {max} options may be chosen. {state}"),
         Unclear::TooLong => format!(
-            "That is longer than {} characters. The question still waits.",
+            "That is longer than {} characters. {state}",
             crate::MAX_ANSWER_CHARS
         ),
-        Unclear::CommandWithWords => {
-            "This command stands alone. The question still waits. If these are your words: /text \
-             and the words"
-                .to_owned()
-        }
+        Unclear::CommandWithWords => format!(
+            "This command stands alone. {state} If these are your words: /text and the words"
+        ),
         Unclear::CommandWithoutWords => {
-            "What do you need to know? The question still waits. Write: /ask and the words"
-                .to_owned()
+            format!("What do you need to know? {state} Write: /ask and the words")
         }
         Unclear::NoOtherQuestion => {
             "There is no other question to go to. This one still waits.".to_owned()
         }
+        Unclear::NotYet { number } => format!(
+            "Question {number} was not put yet; nothing was noted. The one before it still waits."
+        ),
     },
     list: |words| words.join(", "),
 };
@@ -159,11 +182,14 @@ const ZH: Words = Words {
     ends_at: |at| format!("到 {at} 自动结束。"),
     shortened: "（为适应本聊天已缩短。完整内容见面板或 `askbus inbox`。）",
     which: "有多个问题在等待，尚未发送任何内容。您指的是哪一个？",
+    which_of: "您的回复可能针对多个问题，尚未发送任何内容。您指的是哪一个？",
     which_example: |tag| format!("请先写它的名称，例如：#{tag} 1"),
     no_such: |tag| format!("本聊天中没有名为 #{tag} 的问题，未发送任何内容。"),
     nothing_waits: "这里没有等待回答的问题，未发送任何内容。",
-    last_ended: |tag| format!("最近的一个是 #{tag}。如果仍想对它说点什么：#{tag} 加上您的话"),
+    last_ended: |tag| format!("#{tag} 是最近的一个。如果仍想对它说点什么：#{tag} 加上您的话"),
     waits: "以下问题在等待：",
+    over: "（已结束）",
+    more: |count| format!("另有 {count} 个：面板和 `askbus inbox` 显示全部。"),
     help: "请回复选项的数字或字母；可多选时回复多个（1、3）；也可以直接用文字回复。选项加文字：1：您的话\n\
            /文字 内容 – 原样作为您的话，即使看起来像数字\n\
            /反问 内容 – 先要求更多信息\n\
@@ -201,38 +227,36 @@ const ZH: Words = Words {
         GoesOn::Nowhere => "；提问的智能体已不在。",
         GoesOn::QueueFull => "；已有太多迟到的留言在等待智能体。",
     },
-    unclear: |why, options| match why {
-        Unclear::Blank => "消息里没有文字。问题仍在等待。".to_owned(),
-        Unclear::Outside { said } => format!(
-            "没有选项 {said}：只有 1 到 {options}。问题仍在等待。如果这就是您的话：/文字 {said}"
-        ),
-        Unclear::Ambiguous { said, options } => format!(
-            "“{said}”可能指{}。问题仍在等待。请回复其中一个字母。",
-            lettered(options, "或")
-        ),
-        Unclear::OneOnly => "只能选一项。问题仍在等待。".to_owned(),
-        Unclear::TooFew { min } => {
-            format!("至少要选 {min} 项。问题仍在等待。也可以直接用文字回复。")
+    nothing_done: |tag| format!("未发送任何内容。如果仍想对它说点什么：#{tag} 加上您的话"),
+    still_waits: "问题仍在等待。",
+    is_over: "问题已结束。",
+    unclear: |why, options, distinct, state| match why {
+        Unclear::Blank => format!("消息里没有文字。{state}"),
+        Unclear::Outside { said } => {
+            format!("没有选项 {said}：只有 1 到 {options}。{state}如果这就是您的话：/文字 {said}")
         }
-        Unclear::TooMany { max } => format!("最多只能选 {max} 项。问题仍在等待。"),
-        Unclear::TooLong => format!("超过了 {} 个字符。问题仍在等待。", crate::MAX_ANSWER_CHARS),
+        Unclear::Ambiguous { said, .. } => {
+            let each = distinct
+                .iter()
+                .map(|d| format!("{} 选“{}”", d.reply, d.label));
+            let each: Vec<String> = each.collect();
+            format!(
+                "“{said}”可能指多个选项。{state}请回复 {}。",
+                each.join("，")
+            )
+        }
+        Unclear::OneOnly => format!("只能选一项。{state}"),
+        Unclear::TooFew { min } => format!("至少要选 {min} 项。{state}也可以直接用文字回复。"),
+        Unclear::TooMany { max } => format!("最多只能选 {max} 项。{state}"),
+        Unclear::TooLong => format!("超过了 {} 个字符。{state}", crate::MAX_ANSWER_CHARS),
         Unclear::CommandWithWords => {
-            "这个命令要单独使用。问题仍在等待。如果这就是您的话：/文字 加上内容".to_owned()
+            format!("这个命令要单独使用。{state}如果这就是您的话：/文字 加上内容")
         }
-        Unclear::CommandWithoutWords => {
-            "您需要了解什么？问题仍在等待。请写：/反问 加上内容".to_owned()
-        }
+        Unclear::CommandWithoutWords => format!("您需要了解什么？{state}请写：/反问 加上内容"),
         Unclear::NoOtherQuestion => "没有别的问题可以前往。这个问题仍在等待。".to_owned(),
+        Unclear::NotYet { number } => {
+            format!("第 {number} 题还没有提出，未记下任何内容。前面的这一题仍在等待。")
+        }
     },
     list: |words| words.join("、"),
 };
-
-/// Options by their letters: where a number and a label collide, a letter is clear.
-fn lettered(options: &[usize], or: &str) -> String {
-    let letter = |index: &usize| {
-        let offset = u8::try_from(*index).ok().filter(|i| *i < 26)?;
-        Some(char::from(b'a' + offset).to_string())
-    };
-    let letters: Vec<String> = options.iter().filter_map(letter).collect();
-    letters.join(or)
-}

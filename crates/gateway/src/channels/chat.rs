@@ -8,10 +8,12 @@ use crate::projection::Card;
 use crate::submit::{self, Judged, NotSent};
 use crate::trace::Trace;
 use askbus_domain::text_channel::{
-    Act, Chat, EndedHere, Put, Reply, Tag, Telling, Understood, WaitingHere, split, understand,
+    Act, Chat, EndedHere, Listed, Put, Reply, Tag, Telling, Understood, WaitingHere, split,
+    understand,
 };
 use askbus_domain::{
-    Actor, AnswerEntry, AnswerId, ClarifyId, GoesOn, Language, Outcome, Response, Timestamp,
+    Actor, AnswerEntry, AnswerId, ClarifyId, GoesOn, Language, Outcome, Question, Response,
+    Timestamp,
 };
 use askbus_wire::messages::{Draft, InboxReply};
 use ring::digest;
@@ -82,9 +84,17 @@ impl Open {
         all.find(|card| card.id() == id)
     }
 
-    fn waiting(&self, ids: &[ClarifyId]) -> Vec<&WaitingHere> {
-        let all = self.chat.waiting.iter();
-        all.filter(|w| ids.contains(&w.id)).collect()
+    fn listed<'c>(&'c self, ids: &[ClarifyId]) -> Vec<Listed<'c>> {
+        let waiting = self.chat.waiting.iter().filter(|w| ids.contains(&w.id));
+        let waiting = waiting.map(|w| (w.id, w.next().1, false));
+        let ended = self.chat.ended.iter().filter(|e| ids.contains(&e.id));
+        let ended = ended.map(|e| (e.id, e.questions.first(), true));
+        let line = |(id, question, over): (ClarifyId, &'c Question, bool)| Listed {
+            tag: self.tag(id),
+            question: &question.question,
+            over,
+        };
+        waiting.chain(ended).map(line).collect()
     }
 
     /// The name of a question, as short as it may be in this chat.
@@ -183,19 +193,20 @@ pub(super) async fn hear(
         (Understood::Unclear { question, why, .. }, Some(card)) => {
             let questions = &card.clarification.questions;
             let question = questions.iter().nth(question).unwrap_or(questions.first());
-            said("unclear", telling.unclear(question, &why))
+            let over = !card.clarification.is_pending();
+            said("unclear", telling.unclear(question, &why, over))
         }
-        (Understood::Which { of }, _) => said("ambiguous", telling.which(&open.waiting(&of))),
+        (Understood::Which { of }, _) => said("ambiguous", telling.which(&open.listed(&of), 0)),
         (Understood::NoSuch { tag }, _) => said("unknown", telling.no_such(&tag)),
         (Understood::List, _) => {
-            let all: Vec<&WaitingHere> = open.chat.waiting.iter().collect();
-            said("list", telling.list(&all))
+            let all: Vec<ClarifyId> = open.chat.waiting.iter().map(|w| w.id).collect();
+            said("list", telling.list(&open.listed(&all), 0))
         }
         (Understood::Help, _) => said("help", telling.help()),
         // A card that is gone meanwhile waits no more.
         _ => {
-            let last = open.ended.first().map(|card| card.id());
-            said("nothing_waits", telling.nothing_waits(last))
+            let last = open.ended.first().map(|card| open.tag(card.id()));
+            said("nothing_waits", telling.nothing_waits(last.as_deref()))
         }
     };
     Heard {
