@@ -37,7 +37,7 @@ use askbus_domain::{Clarification, IdError, Language, ProfileId, Surface, Tenant
 use askbus_telemetry::{Family, Labels};
 use askbus_wire::tenants::Tenants;
 use peers::Peers;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinSet;
@@ -50,6 +50,7 @@ pub(crate) struct Channel {
     pub limits: ChannelLimits,
     pub surface: Surface,
     pub way: Way,
+    pub told_here: wechat::ToldHere,
     people: Vec<Known>,
     counts: Counts,
 }
@@ -66,6 +67,7 @@ struct Counts {
     delivered: AtomicU64,
     failed: AtomicU64,
     undelivered: AtomicU64,
+    unsaid: AtomicU64,
     replies: AtomicU64,
 }
 
@@ -109,6 +111,7 @@ impl Channel {
             limits: options.limits,
             surface,
             way: options.way,
+            told_here: wechat::ToldHere::default(),
             counts: Counts::default(),
         })
     }
@@ -161,6 +164,12 @@ impl Channel {
         self.counts.undelivered.store(count, Ordering::Relaxed);
     }
 
+    /// So many replies to people are still to be sent.
+    fn unsaid(&self, count: usize) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        self.counts.unsaid.store(count, Ordering::Relaxed);
+    }
+
     fn heard(&self) {
         self.counts.replies.fetch_add(1, Ordering::Relaxed);
     }
@@ -190,6 +199,10 @@ fn acting(
     }))
 }
 
+fn read(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
 /// The channels that a gateway serves, or would if no other one did.
 #[derive(Default)]
 pub(crate) struct ChannelTable(HashMap<String, Arc<Channel>>);
@@ -197,7 +210,10 @@ pub(crate) struct ChannelTable(HashMap<String, Arc<Channel>>);
 impl ChannelTable {
     /// All of them are looked at; those of tenants that this gateway does not serve are left to others,
     /// for it sees nothing of their questions.
-    pub(crate) fn new(options: Vec<ChannelOptions>, serves: &Tenants) -> Result<Self, ChannelError> {
+    pub(crate) fn new(
+        options: Vec<ChannelOptions>,
+        serves: &Tenants,
+    ) -> Result<Self, ChannelError> {
         let mut channels = HashMap::new();
         for one in options {
             let channel = Channel::new(one)?;
@@ -224,40 +240,39 @@ impl ChannelTable {
 
     /// What they did and what they could not.
     pub(crate) fn figures(&self) -> Vec<Family> {
-        let each = |count: fn(&Counts) -> &AtomicU64| {
-            let mut sums: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
-            for channel in self.0.values() {
-                let sum = sums.entry((channel.tenant.as_str(), channel.way.kind()));
-                *sum.or_default() += count(&channel.counts).load(Ordering::Relaxed);
-            }
-            let labelled = |((tenant, kind), sum): ((&str, _), u64)| {
-                (Labels::tenant(tenant).which("kind", kind), sum)
+        let mut channels: Vec<&Arc<Channel>> = self.0.values().collect();
+        channels.sort_by(|a, b| a.name.cmp(&b.name));
+        let each = |count: fn(&Counts) -> u64| {
+            let figure = |channel: &&Arc<Channel>| {
+                let labels = Labels::tenant(channel.tenant.as_str());
+                let labels = labels.which("channel", channel.name.clone());
+                (labels, count(&channel.counts))
             };
-            sums.into_iter().map(labelled).collect::<Vec<_>>()
+            channels.iter().map(figure).collect::<Vec<_>>()
         };
         #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]
-        let undelivered = each(|c| &c.undelivered)
+        let undelivered = each(|c| read(&c.undelivered) + read(&c.unsaid))
             .into_iter()
             .map(|(labels, n)| (labels, n as f64));
         vec![
             Family::counters(
                 "askbus_gateway_channel_delivered",
                 "Messages that a channel took.",
-                each(|c| &c.delivered),
+                each(|c| read(&c.delivered)),
             ),
             Family::counters(
                 "askbus_gateway_channel_failed",
                 "Attempts to deliver a message that failed.",
-                each(|c| &c.failed),
+                each(|c| read(&c.failed)),
             ),
             Family::counters(
                 "askbus_gateway_channel_replies",
                 "Messages that came through a channel.",
-                each(|c| &c.replies),
+                each(|c| read(&c.replies)),
             ),
             Family::gauges(
                 "askbus_gateway_channel_undelivered",
-                "Messages that a channel did not take yet; 0 at gateways that do not serve it.",
+                "Messages and replies that a channel did not take yet; 0 at gateways that do not serve it.",
                 undelivered,
             ),
         ]

@@ -238,7 +238,7 @@ async fn what_is_refused_for_good_is_counted_and_hides_nothing_new() {
     let operator = world.token(Role::Operator, "ops", "local", &["default"]);
     let figures = world.http.get(world.url("/metrics")).bearer_auth(operator);
     let figures = figures.send().await.unwrap().text().await.unwrap();
-    let line = "askbus_gateway_channel_undelivered{tenant=\"local\",kind=\"webhook\"} 330.0";
+    let line = "askbus_gateway_channel_undelivered{tenant=\"local\",channel=\"team\"} 330.0";
     assert!(figures.lines().any(|l| l == line), "{figures}");
     world.end().await;
 }

@@ -73,6 +73,16 @@ impl Figures {
                 "Answers to questions that were settled already; they are kept.",
                 counts(|t| &t.late),
             ),
+            Family::counters(
+                "askbus_session_binding_plans_updated",
+                "Revisions of plans that this process wrote to the log.",
+                counts(|t| &t.plans_updated),
+            ),
+            Family::counters(
+                "askbus_session_binding_plans_refused",
+                "Updates of plans that this process did not take.",
+                counts(|t| &t.plans_refused),
+            ),
             Family::histograms(
                 "askbus_session_binding_human_seconds",
                 "From asking until the inbox had the person's answer.",

@@ -1,6 +1,6 @@
 //! Counts of what a process did, for operators: the source of `/metrics` and of `$SRV.STATS`.
 
-use askbus_domain::{Commit, DecidedBy, Event, Outcome, Reason, Session, Timestamp};
+use askbus_domain::{Commit, DecidedBy, Event, Outcome, Reason, Session, TenantId, Timestamp};
 use askbus_telemetry::{Histogram, PerTenant, human_time, service_time};
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +25,8 @@ pub struct Stats {
 pub(crate) struct OfTenant {
     pub asked: AtomicU64,
     pub late: AtomicU64,
+    pub plans_updated: AtomicU64,
+    pub plans_refused: AtomicU64,
     resolved: [AtomicU64; Reason::ALL.len()],
     /// From asking to the moment the inbox stored the answer that settled it.
     pub human: Histogram,
@@ -37,6 +39,8 @@ impl Default for OfTenant {
         Self {
             asked: AtomicU64::default(),
             late: AtomicU64::default(),
+            plans_updated: AtomicU64::default(),
+            plans_refused: AtomicU64::default(),
             resolved: array::from_fn(|_| AtomicU64::default()),
             human: human_time(),
             service: service_time(),
@@ -108,15 +112,25 @@ impl Stats {
                 Event::Late { .. } => {
                     tenant.late.fetch_add(1, Ordering::Relaxed);
                 }
+                Event::Plan { .. } => {
+                    tenant.plans_updated.fetch_add(1, Ordering::Relaxed);
+                }
                 Event::Begun { .. }
                 | Event::Ended { .. }
                 | Event::Held { .. }
                 | Event::PassedOn { .. }
-                | Event::Plan { .. }
                 | Event::Worked { .. }
                 | Event::Refused { .. } => {}
             }
         }
+    }
+}
+
+impl Stats {
+    /// A tenant's plan was not taken.
+    pub(crate) fn count_plan_refused(&self, tenant: &TenantId) {
+        let tenant = self.tenants.of(tenant);
+        tenant.plans_refused.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -103,7 +103,8 @@ impl Page {
             return Ok(());
         }
         let tenant = labels.tenant.as_deref().map(|name| ("tenant", name));
-        let pairs: Vec<(&str, &str)> = tenant.into_iter().chain(labels.which).collect();
+        let which = labels.which.as_ref().map(|(name, value)| (*name, &**value));
+        let pairs: Vec<(&str, &str)> = tenant.into_iter().chain(which).collect();
         value.encode(encoder.encode_family(&pairs)?)
     }
 }

@@ -2,14 +2,15 @@
 
 use async_trait::async_trait;
 use prometheus_client::metrics::histogram::Histogram;
+use std::borrow::Cow;
 
 /// Whose and which of several a figure is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels {
     /// The tenant it belongs to; none: the whole process.
     pub tenant: Option<String>,
-    /// A name out of a fixed set and its value, such as a reason.
-    pub which: Option<(&'static str, &'static str)>,
+    /// A name and one of a few values, such as a reason or the name of something configured.
+    pub which: Option<(&'static str, Cow<'static, str>)>,
 }
 
 impl Labels {
@@ -23,8 +24,8 @@ impl Labels {
 
     /// The same, and which of several.
     #[must_use]
-    pub fn which(mut self, name: &'static str, value: &'static str) -> Self {
-        self.which = Some((name, value));
+    pub fn which(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        self.which = Some((name, value.into()));
         self
     }
 }

@@ -6,10 +6,12 @@ use crate::past;
 use crate::projection::Key;
 use crate::service::Core;
 use crate::spans;
+use askbus_credential::Credential;
 use askbus_domain::{
     Command, InvalidPlan, Plan, PlanCommand, PlanId, PlanInput, Session, UpdateId, parse_plan,
     parse_plan_alone,
 };
+use askbus_telemetry::Span;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::plan;
 use askbus_wire::proto::plan_service_server::PlanService;
@@ -56,10 +58,26 @@ impl PlanService for Plans {
         let core = &self.core;
         let credential = caller::asker(&request)?;
         let (mut span, trace) = caller::traced(&request, "UpdatePlan");
-        let body = request.into_inner();
-        let profile = caller::profile(&credential, &body.profile)?;
+        let tenant = credential.tenant.clone();
+        let updated = self
+            .judge(&credential, request.into_inner(), &mut span, trace)
+            .await;
+        updated.inspect_err(|_| core.stats.count_plan_refused(&tenant))
+    }
+}
+
+impl Plans {
+    async fn judge(
+        &self,
+        credential: &Credential,
+        body: UpdatePlanRequest,
+        span: &mut Span,
+        trace: Option<String>,
+    ) -> Result<Response<UpdatePlanResponse>, Status> {
+        let core = &self.core;
+        let profile = caller::profile(credential, &body.profile)?;
         let (context_id, key) = bound(core, &credential.tenant, &body.context_id).await?;
-        spans::note_session(&mut span, &key);
+        spans::note_session(span, &key);
         let update_id = UpdateId::new(or_new(core, body.update_id)).map_err(invalid)?;
         let command = PlanCommand {
             update_id: update_id.clone(),
@@ -70,11 +88,8 @@ impl PlanService for Plans {
         };
         let command = Command::UpdatePlan(Box::new(command));
         let session = core.run(key.clone(), command, trace).await;
-        let session = caller::noted(&mut span, session)?;
-        let shown = caller::noted(
-            &mut span,
-            outcome_of(core, &key, &session, &update_id).await,
-        )?;
+        let session = caller::noted(span, session)?;
+        let shown = caller::noted(span, outcome_of(core, &key, &session, &update_id).await)?;
         tracing::debug!(tenant = %key.0, session = %key.1, revision = shown.revision, "planned");
         let plan = Some(plan::to_proto(&key.1, &shown));
         Ok(Response::new(UpdatePlanResponse { plan }))

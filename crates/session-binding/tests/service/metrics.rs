@@ -52,10 +52,10 @@ impl Bend for Arc<Told> {
     }
 }
 
-struct Page(String);
+pub(crate) struct Page(String);
 
 impl Page {
-    async fn of(replica: &Replica) -> Self {
+    pub(crate) async fn of(replica: &Replica) -> Self {
         let page = exposition(&[replica.handle.figures()], &Audience::All).await;
         Self(page.unwrap())
     }
@@ -68,7 +68,7 @@ impl Page {
         line.parse().unwrap()
     }
 
-    fn expect(&self, expected: &[(&str, f64)]) {
+    pub(crate) fn expect(&self, expected: &[(&str, f64)]) {
         for (name, value) in expected {
             let is = self.value(name);
             assert!(

@@ -3,6 +3,7 @@
 
 use crate::agent::{Agent, code};
 use crate::crashes::Deadly;
+use crate::metrics::Page;
 use crate::world::{Setup, World, within};
 use askbus_domain::{Event, ExecutionState, Millis, PlanEnd};
 use askbus_ledger::Bus;
@@ -58,6 +59,30 @@ async fn try_update(
 async fn update(agent: &Agent, context: &str, update_id: &str, id: &str) -> Plan {
     let steps = vec![step(id, "pending")];
     try_update(agent, context, update_id, steps).await.unwrap()
+}
+
+// contract: E16
+#[tokio::test(start_paused = true)]
+async fn what_was_shown_and_what_was_refused_is_counted() {
+    let world = World::in_memory();
+    let replica = world.replica_with(Setup::in_memory(), |bus| bus).await;
+    let agent = world.agent(&replica);
+    let context = agent.begin("s").await;
+    for n in 0..3 {
+        update(&agent, &context, &format!("u{n}"), "a").await;
+    }
+    // Once more is the same update.
+    update(&agent, &context, "u2", "a").await;
+    let refused = try_update(&agent, &context, "u3", Vec::new()).await;
+    assert_eq!(code(&refused.unwrap_err()), ErrorCode::InvalidPlan);
+    let unknown = try_update(&agent, "nobody's", "u4", vec![step("a", "pending")]).await;
+    assert_eq!(code(&unknown.unwrap_err()), ErrorCode::ContextExpired);
+    Page::of(&replica).await.expect(&[
+        ("plans_updated_total{tenant=\"local\"}", 3.0),
+        ("plans_refused_total{tenant=\"local\"}", 2.0),
+        ("asked_total{tenant=\"local\"}", 0.0),
+    ]);
+    replica.stop().await;
 }
 
 // contract: E16

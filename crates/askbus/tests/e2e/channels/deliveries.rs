@@ -68,9 +68,14 @@ async fn what_a_broken_place_does_not_take_is_shown_and_tried_again_and_delays_n
     let operator = operator.await?.stdout.trim().to_owned();
     let figures = Person::bearer(up.url(), &operator)?;
     let figures = figures.get("/metrics").await?;
-    let line = "askbus_gateway_channel_undelivered{tenant=\"local\",kind=\"webhook\"} 2";
     let text = format!("{figures:?}").replace("\\\"", "\"");
-    assert!(text.contains(line), "{text}");
+    for (name, undelivered) in [("a-broken", 1), ("b-silent", 1), ("c-well", 0)] {
+        let of = format!("{{tenant=\"local\",channel=\"{name}\"}}");
+        let line = format!("askbus_gateway_channel_undelivered{of} {undelivered}.0");
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    let told = "askbus_gateway_channel_delivered_total{tenant=\"local\",channel=\"c-well\"} 1";
+    assert!(text.contains(told), "{text}");
     broken.answer(HookAnswer::Status(202));
     broken.told("question.asked", "Anybody?").await?;
     undelivered(async || channel(&person).await, 0).await?;
