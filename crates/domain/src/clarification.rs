@@ -183,13 +183,10 @@ impl Clarification {
     }
 
     /// Whether this very answer settled it: the same id by the same person.
-    pub(crate) fn was_settled_by(&self, response: &Response) -> bool {
+    pub(crate) fn was_settled_by(&self, author: &PersonId, answer_id: &AnswerId) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| {
-            outcome.answer_id.as_ref() == Some(&response.answer_id)
-                && outcome
-                    .actor
-                    .as_ref()
-                    .is_some_and(|a| a.person == response.actor.person)
+            outcome.answer_id.as_ref() == Some(answer_id)
+                && outcome.actor.as_ref().is_some_and(|a| a.person == *author)
         })
     }
 

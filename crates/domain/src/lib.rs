@@ -84,6 +84,6 @@ pub use render::{Circumstances, adjusted_text, interaction_text, result_text};
 pub use scope::{HostTurn, Scope};
 pub use session::{Due, Session};
 pub use turn::{AskerInfo, Holder, Turn, TurnEnd};
-pub use verdict::{Verdict, verdict};
+pub use verdict::{Verdict, verdict, verdict_of};
 pub use vocabulary::{StudioResult, studio_result};
 pub use work::is_work;

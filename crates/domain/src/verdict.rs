@@ -1,6 +1,8 @@
 //! What the author of an answer is told.
 
-use crate::{Clarification, DecidedBy, GoesOn, Outcome, Rejection, Response};
+use crate::{
+    AnswerId, Clarification, DecidedBy, GoesOn, Outcome, PersonId, Rejection, Response,
+};
 use std::sync::Arc;
 
 /// The reply to one answer.
@@ -34,10 +36,24 @@ pub fn verdict(clarification: &Clarification, response: &Response) -> Option<Ver
         Outcome::of_person(response, &clarification.questions, outcome.resolved_at)
             .is_ok_and(|again| again.same_content(outcome))
     };
-    if clarification.was_settled_by(response) || same() {
+    if same() {
         return Some(Verdict::Settled(Arc::clone(outcome)));
     }
-    let note = clarification.late_note(&response.actor.person, &response.answer_id)?;
+    verdict_of(clarification, &response.actor.person, &response.answer_id)
+}
+
+/// What the author of an answer was told, found by its id alone; none when this clarification does not
+/// know it.
+pub fn verdict_of(
+    clarification: &Clarification,
+    author: &PersonId,
+    answer_id: &AnswerId,
+) -> Option<Verdict> {
+    let outcome = clarification.outcome.as_ref()?;
+    if clarification.was_settled_by(author, answer_id) {
+        return Some(Verdict::Settled(Arc::clone(outcome)));
+    }
+    let note = clarification.late_note(author, answer_id)?;
     Some(if outcome.decided_by() == DecidedBy::Person {
         Verdict::Conflict(Arc::clone(outcome))
     } else {

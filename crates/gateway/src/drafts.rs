@@ -52,6 +52,7 @@ impl From<Sent> for Draft {
             tab: cut_tab(&sent.tab),
             answers: sent.answers,
             text: sent.text,
+            messages: Vec::new(),
         }
     }
 }

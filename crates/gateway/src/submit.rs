@@ -187,6 +187,7 @@ pub(crate) async fn respond(
         tab: response.answer_id.to_string(),
         answers: response.answers.clone(),
         text: response.text.clone(),
+        messages: Vec::new(),
     };
     // A client that clears its input field must not be the only one to hold words that were not
     // taken, and must not be told that somebody else does when nobody does.

@@ -271,6 +271,9 @@ pub struct Draft {
     /// Text to the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The messages of a chat of which it was made, the last ones, by names that tell nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ fn decide_answer(
     let response = &answer.response;
     let questions = &clarification.questions;
     if let Some(outcome) = &clarification.outcome {
-        let known = clarification.was_settled_by(response)
+        let known = clarification.was_settled_by(&response.actor.person, &response.answer_id)
             || clarification.was_late(response)
             || Outcome::of_person(response, questions, answer.stored_at)
                 .is_ok_and(|again| again.same_content(outcome));

@@ -44,6 +44,14 @@ impl Name {
         }
     }
 
+    /// The id, if it is one.
+    pub(super) fn id(&self) -> Option<ClarifyId> {
+        match self.of {
+            Of::Id(id) => Some(id),
+            Of::Tag(_) => None,
+        }
+    }
+
     /// A text that is nothing but an id or a name.
     fn whole(text: &str) -> Option<Self> {
         let (head, question) = match text.rsplit_once('.') {

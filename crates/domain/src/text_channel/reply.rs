@@ -74,6 +74,11 @@ impl Mentions<'_> {
         let leads = self.lead.as_ref().is_some_and(|lead| lead.is_like(id));
         leads || self.about.iter().any(|name| name.fits(id))
     }
+
+    /// Those that it names by their whole id.
+    pub fn ids(&self) -> impl Iterator<Item = ClarifyId> {
+        self.about.iter().filter_map(Name::id)
+    }
 }
 
 /// What a person does to a clarification, as it goes to the inbox.

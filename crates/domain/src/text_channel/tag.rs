@@ -37,9 +37,9 @@ impl Tag {
     }
 
     /// As short as it may be beside these others.
-    pub fn beside(&self, others: impl Iterator<Item = Tag>) -> String {
+    pub fn beside(self, others: impl Iterator<Item = Tag>) -> String {
         let mut length = SHORT;
-        for other in others.filter(|other| other != self) {
+        for other in others.filter(|other| *other != self) {
             let same = self.0.iter().zip(other.0);
             let same = same.take_while(|(a, b)| **a == *b).count();
             length = length.max((same + 1).next_multiple_of(2)).min(WHOLE);
@@ -48,17 +48,17 @@ impl Tag {
     }
 
     /// Whether `word`, folded and without a hash, is this tag or its beginning.
-    pub(super) fn is_written(&self, word: &str) -> bool {
+    pub(super) fn is_written(self, word: &str) -> bool {
         is_tag(word) && self.0.starts_with(word.as_bytes())
     }
 
     /// Whether `word`, folded and without a hash, begins as this tag does in its shortest form.
-    pub(super) fn begins(&self, word: &str) -> bool {
+    pub(super) fn begins(self, word: &str) -> bool {
         let short = self.0.iter().take(SHORT);
         word.len() >= SHORT && short.eq(word.as_bytes().iter().take(SHORT))
     }
 
-    fn beginning(&self, length: usize) -> String {
+    fn beginning(self, length: usize) -> String {
         self.0
             .iter()
             .take(length)

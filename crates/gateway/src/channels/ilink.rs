@@ -26,6 +26,9 @@ use std::time::Duration;
 
 /// How long one text is at most, in characters; nobody has published the real limit.
 pub(super) const MAX_TEXT: usize = 2_000;
+/// How long a cursor may be, and a `context_token`, in bytes: both are written down.
+const MAX_CURSOR: usize = 16 * 1024;
+const MAX_CONTEXT: usize = 4 * 1024;
 /// How long the interface may hold a call for messages.
 const HOLD: Duration = Duration::from_secs(50);
 /// How long it may take for one that is sent.
@@ -126,6 +129,9 @@ pub(super) async fn updates(target: &Target, bot: &str, cursor: &str) -> Result<
         Err(Failed::NoResponse(NoResponse::Silent(_))) => Response::default(),
         other => other?,
     };
+    if response.get_updates_buf.len() > MAX_CURSOR {
+        return Err(Failed::Unreadable);
+    }
     let next = Some(response.get_updates_buf).filter(|buf| !buf.is_empty());
     Ok(Updates {
         messages: response.msgs.into_iter().filter_map(received).collect(),
@@ -206,7 +212,8 @@ fn headers(bot: &str) -> Option<HeaderMap> {
 /// A message of a person that has text in it; what cannot be read is left out.
 fn received(message: Value) -> Option<Received> {
     let message: Message = serde_json::from_value(message).ok()?;
-    if message.message_type != FROM_PERSON || message.from_user_id.is_empty() {
+    let of_person = message.message_type == FROM_PERSON && !message.from_user_id.is_empty();
+    if !of_person || message.context_token.len() > MAX_CONTEXT {
         return None;
     }
     let id = match &message.message_id {
@@ -302,6 +309,8 @@ mod tests {
         assert_eq!(received(message(1)), Some(expected));
         for odd in [
             message(2),
+            json!({"message_id": 7, "from_user_id": "o9", "message_type": 1,
+                "context_token": "C".repeat(MAX_CONTEXT + 1)}),
             json!({}),
             json!([]),
             json!({"item_list": 3}),

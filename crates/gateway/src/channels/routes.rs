@@ -28,6 +28,9 @@ struct Sent {
     /// How the channel names whoever wrote it.
     #[serde(default)]
     from: Option<String>,
+    /// When it was written, where that is not when it was signed.
+    #[serde(default)]
+    written_at: Option<Timestamp>,
 }
 
 /// `GET /api/channels`: the channels of a person's tenant and what they did not deliver.
@@ -74,18 +77,19 @@ pub(crate) async fn reply(
     let verified = signing.verify(&headers, &signed, &bytes);
     verified.map_err(|why| unsigned(&why))?;
     let sent: Sent = read(&bytes)?;
-    let Some(person) = channel.person(sent.from.as_deref()) else {
+    let Some(person) = channel.person(said(sent.from.as_deref())) else {
         let message = "this channel knows nobody of that name; nothing was sent";
         return Err(Refusal::new(ErrorCode::Forbidden, message));
     };
+    // The end of that second: the clock of a header is no finer.
+    let signed_at = signed.at.saturating_mul(1_000).saturating_add(999);
+    let signed_at = Timestamp::from_unix_millis(signed_at);
     let message = Message {
         id: signed.id,
         text: sent.text,
-        about: sent.reply_to,
-        // The end of that second: the clock of a header is no finer.
-        written_at: Some(Timestamp::from_unix_millis(
-            signed.at.saturating_mul(1_000).saturating_add(999),
-        )),
+        about: said(sent.reply_to.as_deref()).map(str::to_owned),
+        // Nobody signs what is not written yet.
+        written_at: Some(sent.written_at.map_or(signed_at, |at| at.min(signed_at))),
     };
     let heard = chat::hear(&gateway, &channel, person, &message).await;
     Ok(ok(&json!({
@@ -93,7 +97,13 @@ pub(crate) async fn reply(
         "verdict": heard.verdict,
         "clarify_id": heard.clarify_id,
         "messages": heard.messages,
+        "buttons": heard.buttons,
     })))
+}
+
+/// A value, if there is one: programs send an empty text where there is none.
+fn said(value: Option<&str>) -> Option<&str> {
+    value.filter(|value| !value.trim().is_empty())
 }
 
 fn read(bytes: &[u8]) -> Result<Sent, Refusal> {

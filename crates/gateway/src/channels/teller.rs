@@ -358,7 +358,7 @@ async fn deliver(
             webhook::deliver(gateway, channel, (target, signing), &card, what).await?;
         }
         Way::WeChat { target, bot } => {
-            wechat::deliver(channel, (target, bot), &card, what, context).await?;
+            wechat::deliver(gateway, channel, (target, bot), &card, what, context).await?;
         }
     }
     Ok(Done::Taken)

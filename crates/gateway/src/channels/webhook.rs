@@ -41,11 +41,7 @@ pub(super) async fn deliver(
 fn message(gateway: &Gateway, channel: &Channel, card: &Card, what: What) -> Value {
     let c = &card.clarification;
     let language = channel.language(c);
-    let waiting = channel
-        .viewer()
-        .map(|v| gateway.feed.pending(&v, |_| true, 200).1);
-    let beside = waiting.iter().flatten().map(|c| c.id());
-    let tag = chat::tag(card.id(), beside);
+    let tag = chat::tag(gateway, channel, card.id());
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("type", format!("question.{}", what.as_str()).into());

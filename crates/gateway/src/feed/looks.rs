@@ -11,6 +11,18 @@ impl Feed {
         self.read(tenant, |_, t| t?.projection.card(id).cloned())
     }
 
+    /// The ids of all that waits or is kept whole, in sight.
+    pub(crate) fn ids(&self, viewer: &Viewer) -> Vec<ClarifyId> {
+        self.read(&viewer.tenant, |_, tenant| {
+            let each = tenant.into_iter().flat_map(|tenant| {
+                let settled = tenant.projection.settled().map(|(_, card)| card);
+                tenant.projection.pending().chain(settled)
+            });
+            let seen = each.filter(|card| viewer.sees(card));
+            seen.map(|card| card.id()).collect()
+        })
+    }
+
     /// Up to `limit` waiting cards in sight, oldest first, with the sequence of the picture.
     pub(crate) fn pending(
         &self,

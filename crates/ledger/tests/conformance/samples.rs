@@ -155,5 +155,6 @@ pub fn draft(text: &str) -> Draft {
         tab: "tab".into(),
         answers: Vec::new(),
         text: Some(text.into()),
+        messages: Vec::new(),
     }
 }

@@ -12,6 +12,7 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -29,9 +30,28 @@ struct Shared {
     written: Mutex<Vec<Value>>,
     /// What the bot sent: client id, context and text.
     sent: Mutex<Vec<[String; 3]>>,
-    /// What `sendmessage` answers with, if not a success.
-    refuse: Mutex<Option<i64>>,
+    /// What the bot tried to send: those texts too that were not taken.
+    tried: Mutex<Vec<String>>,
+    /// What becomes of what the bot sends.
+    taking: Mutex<Taking>,
+    /// Whether a call for messages is answered at once, with nothing.
+    hasty: AtomicBool,
+    /// Calls for messages so far.
+    calls: AtomicUsize,
     moved: watch::Sender<u64>,
+}
+
+/// What becomes of what the bot sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    /// It is taken.
+    All,
+    /// It is refused with this `ret`.
+    None(i64),
+    /// So many are refused, what follows is taken.
+    After(usize),
+    /// It is read, and nothing comes back.
+    Never,
 }
 
 /// A running one; gone on drop.
@@ -65,7 +85,10 @@ impl FakeILink {
         let shared = Arc::new(Shared {
             written: Mutex::default(),
             sent: Mutex::default(),
-            refuse: Mutex::default(),
+            tried: Mutex::default(),
+            taking: Mutex::new(Taking::All),
+            hasty: AtomicBool::new(false),
+            calls: AtomicUsize::new(0),
             moved: watch::Sender::new(0),
         });
         let router = Router::new()
@@ -120,9 +143,65 @@ impl FakeILink {
         self.shared.moved.send_modify(|n| *n += 1);
     }
 
+    /// The person replies to a message of the bot.
+    pub fn write_about(&self, text: &str, quoted: &str) {
+        self.write(text);
+        if let Some(last) = lock(&self.shared.written).last_mut() {
+            last["item_list"][0]["ref_msg"] =
+                json!({"title": "", "message_item": {"text_item": {"text": quoted}}});
+        }
+    }
+
+    /// The last message comes once more, as the same.
+    pub fn repeat_last(&self) {
+        let mut written = lock(&self.shared.written);
+        let again = written.last().cloned();
+        written.extend(again);
+        drop(written);
+        self.shared.moved.send_modify(|n| *n += 1);
+    }
+
     /// From now on what the bot sends is refused with this `ret`; none: it is taken.
     pub fn refuse(&self, ret: Option<i64>) {
-        *lock(&self.shared.refuse) = ret;
+        *lock(&self.shared.taking) = ret.map_or(Taking::All, Taking::None);
+    }
+
+    /// So many of what the bot sends next are refused.
+    pub fn refuse_next(&self, count: usize) {
+        *lock(&self.shared.taking) = Taking::After(count);
+    }
+
+    /// From now on what the bot sends is read and not answered.
+    pub fn never_answer(&self) {
+        *lock(&self.shared.taking) = Taking::Never;
+    }
+
+    /// From now on calls for messages are answered at once, with nothing; or held again.
+    pub fn hasty(&self, hasty: bool) {
+        self.shared.hasty.store(hasty, Ordering::Relaxed);
+        self.shared.moved.send_modify(|n| *n += 1);
+    }
+
+    /// Calls for messages so far.
+    pub fn calls(&self) -> usize {
+        self.shared.calls.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the bot tried to send a text in which all of these stand so often.
+    ///
+    /// # Errors
+    /// When it does not within the limit.
+    pub async fn tries(&self, parts: &[&str], count: usize) -> Result<()> {
+        let mut moved = self.shared.moved.subscribe();
+        let has = |text: &&String| parts.iter().all(|p| text.contains(p));
+        let waiting = async {
+            while lock(&self.shared.tried).iter().filter(has).count() < count {
+                moved.changed().await?;
+            }
+            anyhow::Ok(())
+        };
+        let waited = within(&format!("the bot to try {parts:?}"), waiting).await;
+        waited.with_context(|| format!("tried: {:#?}", lock(&self.shared.tried)))?
     }
 
     /// What the person sees of the bot.
@@ -179,11 +258,17 @@ async fn updates(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: By
         .strip_prefix("buf-")
         .and_then(|n| n.parse().ok())
         .unwrap_or(0);
+    shared.calls.fetch_add(1, Ordering::Relaxed);
+    let hasty = || shared.hasty.load(Ordering::Relaxed);
     let mut moved = shared.moved.subscribe();
-    let waiting =
-        async { while lock(&shared.written).len() <= from && moved.changed().await.is_ok() {} };
+    let waiting = async {
+        while !hasty() && lock(&shared.written).len() <= from && moved.changed().await.is_ok() {}
+    };
     // Held until something is there, as long as the real one holds it.
     drop(tokio::time::timeout(HOLD, waiting).await);
+    if hasty() {
+        return Json(json!({})).into_response();
+    }
     let written = lock(&shared.written);
     let new: Vec<Value> = written.iter().skip(from).cloned().collect();
     let next = format!("buf-{}", written.len());
@@ -198,13 +283,15 @@ async fn send(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
         return signed_out();
     }
     let context = message["context_token"].as_str().unwrap_or_default();
-    if let Some(ret) = *lock(&shared.refuse) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    lock(&shared.tried).push(text(&message["item_list"][0]["text_item"]["text"]));
+    shared.moved.send_modify(|n| *n += 1);
+    if let Some(ret) = refusal(&shared).await {
         return Json(json!({"ret": ret})).into_response();
     }
     if !context.starts_with('C') {
         return Json(json!({"ret": -2})).into_response();
     }
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     lock(&shared.sent).push([
         text(&message["client_id"]),
         context.to_owned(),
@@ -212,4 +299,24 @@ async fn send(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
     ]);
     shared.moved.send_modify(|n| *n += 1);
     Json(json!({})).into_response()
+}
+
+/// With what a text is refused, if it is.
+async fn refusal(shared: &Shared) -> Option<i64> {
+    let taking = {
+        let mut taking = lock(&shared.taking);
+        let now = *taking;
+        match now {
+            Taking::After(0) => *taking = Taking::All,
+            Taking::After(left) => *taking = Taking::After(left - 1),
+            Taking::All | Taking::None(_) | Taking::Never => {}
+        }
+        now
+    };
+    match taking {
+        Taking::All | Taking::After(0) => None,
+        Taking::None(ret) => Some(ret),
+        Taking::After(_) => Some(-2),
+        Taking::Never => std::future::pending().await,
+    }
 }
