@@ -8,6 +8,7 @@ use crate::inbox::{MOST, clarifications};
 use crate::panel::{Panel, Reply, refuse};
 use crate::pass_on;
 use crate::said::Group;
+use crate::terminal;
 use askbus_domain::Question;
 use askbus_domain::text_channel::{named_option, on_one_line};
 use reqwest::StatusCode;
@@ -27,13 +28,13 @@ pub(crate) async fn run(config: &Config, args: &AnswerArgs) -> Result<ExitCode, 
     if args.hold {
         let path = format!("/api/clarifications/{id}/hold");
         let reply = panel.post(&path, &json!({"surface": "terminal"})).await?;
-        return report(&reply, id, args.json);
+        return report(&reply, &clarification, args.json);
     }
     let body = body(&clarification, args)?;
     let reply = panel
         .post(&format!("/api/clarifications/{id}/answer"), &body)
         .await?;
-    report(&reply, id, args.json)
+    report(&reply, &clarification, args.json)
 }
 
 /// Refuses what says nothing, or not of which question.
@@ -46,7 +47,7 @@ fn check(args: &AnswerArgs) -> Result<(), Failure> {
     if !(instead || groups.iter().any(says)) {
         return usage(
             "nothing to send: give --choose, --text, --ask-back, --skip, --dismiss, --hold or \
-             --pass-on",
+             --pass-on (see `askbus answer --help`)",
         );
     }
     if args.said.astray {
@@ -56,6 +57,13 @@ fn check(args: &AnswerArgs) -> Result<(), Failure> {
     }
     if groups.iter().any(|g| g.texts.len() > 1) {
         return usage("one --text for each question; nothing was sent");
+    }
+    if groups.iter().any(|g| g.notes.len() > 1) {
+        return usage("one --note for each question; nothing was sent");
+    }
+    let note_alone = |g: &Group| !g.notes.is_empty() && g.choose.is_empty() && g.texts.is_empty();
+    if !instead && groups.iter().any(note_alone) {
+        return usage("a --note goes with --choose or --text; nothing was sent");
     }
     let both = |g: &Group| g.question.is_some() && g.dismiss && g.answers();
     if groups.iter().any(both) {
@@ -83,10 +91,7 @@ async fn find(panel: &Panel, id: &str) -> Result<Value, Failure> {
             USAGE,
             format!("more wait than can be searched for {id:?}; write the whole id"),
         )),
-        [] => Err(Failure::new(
-            USAGE,
-            format!("nothing waits whose id begins with {id:?}"),
-        )),
+        [] => Err(nothing_waits(panel, id).await),
         several => Err(Failure::new(
             USAGE,
             format!(
@@ -95,6 +100,29 @@ async fn find(panel: &Panel, id: &str) -> Result<Value, Failure> {
             ),
         )),
     }
+}
+
+/// Says that nothing waits under this id, and what is known of one that did.
+async fn nothing_waits(panel: &Panel, id: &str) -> Failure {
+    let over = panel
+        .get("/api/clarifications?status=settled&limit=100")
+        .await
+        .unwrap_or_default();
+    let mut found = clarifications(&over)
+        .iter()
+        .filter(|c| !id.is_empty() && text(c, "clarify_id").starts_with(id));
+    let message = match (found.next(), found.next()) {
+        (Some(one), None) => format!(
+            "nothing waits whose id begins with {id:?}; nothing was sent. This one is over:\n\n\
+             {}To say something to it all the same, give its whole id",
+            terminal::clarification(one)
+        ),
+        _ => format!(
+            "nothing waits whose id begins with {id:?}; nothing was sent. `askbus inbox` shows \
+             what waits, `askbus history` what is over, which takes the whole id"
+        ),
+    };
+    Failure::new(USAGE, message)
 }
 
 fn body(clarification: &Value, args: &AnswerArgs) -> Result<Value, Failure> {
@@ -142,10 +170,10 @@ fn entry(clarification: &Value, group: &Group) -> Result<Option<Value>, Failure>
         .iter()
         .map(|choice| option_id(question, choice));
     let option_ids = chosen.collect::<Result<Vec<_>, _>>()?;
-    let words = group.texts.first();
-    Ok(Some(
-        json!({"question_id": id, "option_ids": option_ids, "text": words}),
-    ))
+    Ok(Some(json!({
+        "question_id": id, "option_ids": option_ids,
+        "text": group.texts.first(), "note": group.notes.first(),
+    })))
 }
 
 fn questions(clarification: &Value) -> &[Value] {
@@ -195,7 +223,8 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn report(reply: &Reply, id: &str, as_json: bool) -> Result<ExitCode, Failure> {
+fn report(reply: &Reply, clarification: &Value, as_json: bool) -> Result<ExitCode, Failure> {
+    let id = text(clarification, "clarify_id");
     let verdict = text(&reply.body, "verdict");
     let late = reply.status == StatusCode::CONFLICT && matches!(verdict, "conflict" | "late");
     if !late && reply.status != StatusCode::ACCEPTED {
@@ -226,9 +255,12 @@ fn report(reply: &Reply, id: &str, as_json: bool) -> Result<ExitCode, Failure> {
         let words = match verdict {
             "sent" => "Sent; it is kept and will be judged as soon as the service can.",
             "held" => "Held: the countdown is stopped.",
-            _ => "Taken.",
+            _ => "Taken:",
         };
         println!("{words}");
+        if !matches!(verdict, "sent" | "held") {
+            print!("{}", terminal::taken(clarification, outcome));
+        }
         let open = outcome.get("unanswered").and_then(Value::as_array);
         if text(outcome, "reason") == "response"
             && let Some(open) = open.filter(|ids| !ids.is_empty())

@@ -26,6 +26,12 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
             format!("--recommended {n}: there is no such --choice"),
         ));
     }
+    if args.text.trim().is_empty() {
+        return Err(Failure::new(
+            USAGE,
+            "the question is empty; nothing was asked",
+        ));
+    }
     // A slip of a script must not make a question for one person everybody's.
     if args.to.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(Failure::new(USAGE, "--to names nobody; nothing was asked"));
@@ -68,7 +74,9 @@ fn remember(asked: &Arc<Mutex<Option<String>>>) -> Notices {
         if let Notice::Asked { clarify_id } = notice {
             // For the person who typed this, not for a script's log.
             if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
-                eprintln!("Waiting for a person: in the panel, or `askbus answer {clarify_id}`");
+                eprintln!(
+                    "Waiting for a person: in the panel, or `askbus answer {clarify_id} --choose N`"
+                );
             }
             *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(clarify_id);
         }
@@ -142,8 +150,8 @@ fn object(settled: &Settled) -> Value {
     })
 }
 
-/// The answer alone on standard output, so that `$(askbus ask …)` is the answer; everything else on
-/// standard error.
+/// The answer alone on standard output, so that `$(askbus ask …)` is the answer; everything else, a
+/// note beside it too, on standard error.
 fn print_text(settled: &Settled) {
     let outcome = &settled.outcome;
     let answered = outcome.reason == Reason::Response;
@@ -162,8 +170,11 @@ fn print_text(settled: &Settled) {
         for option in &answer.options {
             println!("{}", option.label);
         }
-        for words in answer.text.iter().chain(&answer.note) {
+        if let Some(words) = &answer.text {
             println!("{words}");
+        }
+        if let Some(note) = &answer.note {
+            eprintln!("Note: {}", terminal::visible(note));
         }
     }
 }

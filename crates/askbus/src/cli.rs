@@ -36,17 +36,20 @@ pub(crate) struct Cli {
     pub command: Command,
 }
 
+/// What stands above the options of every command, so that a command's own stand together.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Options of every command; each can also stand in the configuration file or as `ASKBUS_*`.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// Folder of the single-machine mode [default: ~/.askbus]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub home: Option<PathBuf>,
     /// Configuration file in TOML [default: config.toml in the home folder]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub config: Option<PathBuf>,
     /// Form of the log on standard error
-    #[arg(long, global = true, value_name = "FORMAT")]
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = EVERYWHERE)]
     pub log_format: Option<LogFormat>,
 }
 

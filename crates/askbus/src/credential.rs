@@ -1,15 +1,16 @@
 //! `askbus credential`.
 
-use crate::agent_guard;
 use crate::cli::{CredentialArgs, CredentialCommand};
 use crate::config::Config;
 use crate::deployment;
 use crate::exit::{Failure, USAGE};
 use crate::home::Home;
+use crate::{agent_guard, terminal};
 use askbus_credential::{Grant, Issuer, Role};
-use askbus_domain::{PersonId, ProfileId, TenantId};
+use askbus_domain::{PersonId, ProfileId, TenantId, Timestamp};
 use serde_json::json;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Makes, lists and revokes credentials.
 pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Failure> {
@@ -71,7 +72,7 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
                 } else {
                     let profiles: Vec<_> =
                         record.profiles.iter().map(ToString::to_string).collect();
-                    let state = if record.revoked { "revoked" } else { "valid" };
+                    let state = state(record.revoked, record.expires_at);
                     println!(
                         "{}  {:<8} {}  tenant {}  profiles {}  {state}",
                         record.id,
@@ -93,6 +94,24 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a credential still holds, and until when.
+fn state(revoked: bool, expires_at: u64) -> String {
+    let until = i64::try_from(expires_at.saturating_mul(1_000)).unwrap_or(i64::MAX);
+    let until = terminal::moment(&Timestamp::from_unix_millis(until).to_string());
+    if revoked {
+        "revoked".to_owned()
+    } else if expires_at <= unix_seconds() {
+        format!("expired {until}")
+    } else {
+        format!("valid until {until}")
+    }
+}
+
+fn unix_seconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
 }
 
 fn parse_role(text: &str) -> Result<Role, Failure> {

@@ -18,6 +18,7 @@ pub(crate) const PERSON: &str = "me";
 const LIFE: Duration = Duration::from_hours(90 * 24);
 
 /// Paths within the folder.
+#[derive(Clone)]
 pub(crate) struct Home(PathBuf);
 
 /// Where the gateway was reached last.

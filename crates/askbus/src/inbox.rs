@@ -60,6 +60,8 @@ pub(crate) async fn inbox(config: &Config, args: &InboxArgs) -> Result<ExitCode,
         stream::follow(&panel, args.json, &body).await?;
     } else if !args.json && clarifications(&body).is_empty() {
         println!("Nothing waits.");
+    } else if !args.json && person {
+        println!("Answer with `askbus answer ID --choose N`, or in `askbus inbox --watch`.");
     }
     Ok(ExitCode::SUCCESS)
 }

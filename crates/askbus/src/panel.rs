@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, TRY_AGAIN, UNAVAILABLE};
+use crate::home::Home;
 use crate::identity;
 use askbus_credential::Role;
 use askbus_wire::error::ErrorCode;
@@ -15,8 +16,35 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The gateway, as this person.
 pub(crate) struct Panel {
     client: Client,
-    base: String,
     token: String,
+    place: Place,
+}
+
+/// Where the gateway is.
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// Where the configuration says.
+    Told(String),
+    /// Where this machine's service said it is; another start may change that.
+    LastStart(Home, String),
+}
+
+impl Place {
+    /// Its address now, `http://host:port`.
+    fn base(&self) -> String {
+        match self {
+            Self::Told(base) => base.clone(),
+            Self::LastStart(home, base) => {
+                let last = home.last_address();
+                last.map_or_else(|| base.clone(), |last| format!("http://{}", last.address))
+            }
+        }
+    }
+
+    /// Where to open a WebSocket now.
+    pub(crate) fn socket(&self) -> String {
+        format!("{}/ws", self.base().replacen("http", "ws", 1))
+    }
 }
 
 /// A reply: its status and JSON.
@@ -41,17 +69,20 @@ impl Panel {
             .no_proxy()
             .build()
             .map_err(|e| Failure::new(UNAVAILABLE, e))?;
+        let place = match &config.url {
+            Some(_) => Place::Told(base),
+            None => Place::LastStart(Home::new(&config.home), base),
+        };
         Ok(Self {
             client,
-            base,
             token,
+            place,
         })
     }
 
     /// Where to open a WebSocket, with the credential to present.
-    pub(crate) fn socket(&self) -> (String, &str) {
-        let base = self.base.replacen("http", "ws", 1);
-        (format!("{base}/ws"), &self.token)
+    pub(crate) fn socket(&self) -> (Place, &str) {
+        (self.place.clone(), &self.token)
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Failure> {
@@ -72,26 +103,30 @@ impl Panel {
         body: Option<&Value>,
         unreachable: u8,
     ) -> Result<Reply, Failure> {
+        let base = self.place.base();
         let mut request = self
             .client
-            .request(method, format!("{}{path}", self.base))
+            .request(method, format!("{base}{path}"))
             .bearer_auth(&self.token);
         if let Some(body) = body {
             request = request.json(body);
         }
         let response = request.send().await.map_err(|e| {
             if e.is_connect() {
+                let unsent = if body.is_some() {
+                    "nothing was sent. "
+                } else {
+                    ""
+                };
                 let text = format!(
-                    "no service can be reached at {}; nothing was sent. Start it with `askbus up` \
-                     and try again",
-                    self.base
+                    "no service can be reached at {base}. {unsent}Start it with `askbus up` and \
+                     try again"
                 );
                 return Failure::new(unreachable, text);
             }
             let text = format!(
-                "the service at {} did not reply ({e}); whether it took this is not known. Sending \
-                 it again is safe",
-                self.base
+                "the service at {base} did not reply ({e}); whether it took this is not known. \
+                 Sending it again is safe"
             );
             Failure::new(TRY_AGAIN, text)
         })?;

@@ -12,6 +12,8 @@ pub(crate) struct Group {
     pub choose: Vec<String>,
     /// Own words.
     pub texts: Vec<String>,
+    /// Notes beside the answer.
+    pub notes: Vec<String>,
     /// Whether it is declined.
     pub dismiss: bool,
 }
@@ -19,7 +21,7 @@ pub(crate) struct Group {
 impl Group {
     /// Whether anything is chosen or written.
     pub(crate) fn answers(&self) -> bool {
-        !self.choose.is_empty() || !self.texts.is_empty()
+        !self.choose.is_empty() || !self.texts.is_empty() || !self.notes.is_empty()
     }
 }
 
@@ -36,6 +38,7 @@ enum Piece {
     Question(String),
     Choose(String),
     Text(String),
+    Note(String),
     Dismiss,
 }
 
@@ -60,6 +63,7 @@ impl Said {
                 _ if !begun => said.astray = true,
                 Piece::Choose(choice) => current.choose.push(choice),
                 Piece::Text(text) => current.texts.push(text),
+                Piece::Note(note) => current.notes.push(note),
                 Piece::Dismiss => current.dismiss = true,
             }
         }
@@ -80,10 +84,11 @@ type Make = fn(String) -> Piece;
 impl FromArgMatches for Said {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut pieces: Vec<(usize, Piece)> = Vec::new();
-        let texts: [(&str, Make); 3] = [
+        let texts: [(&str, Make); 4] = [
             ("question", Piece::Question),
             ("choose", Piece::Choose),
             ("text", Piece::Text),
+            ("note", Piece::Note),
         ];
         for (id, make) in texts {
             let values = matches.get_many::<String>(id).into_iter().flatten();
@@ -125,6 +130,7 @@ impl Args for Said {
                 "An option: its exact label, or its number counted from 1; may be given several times",
             ))
             .arg(text("text", "T", "An answer in your own words"))
+            .arg(text("note", "T", "A note to your answer"))
             .arg(
                 // A flag forgets where it stood; an option without a value does not.
                 Arg::new("dismiss")
@@ -158,6 +164,7 @@ mod tests {
             question: question.map(str::to_owned),
             choose: owned(choose),
             texts: owned(texts),
+            notes: Vec::new(),
             dismiss,
         }
     }
@@ -177,6 +184,10 @@ mod tests {
         let all = said(&["--dismiss", "--choose", "a"]);
         assert_eq!(all.groups, [group(None, &["a"], &[], true)]);
         assert!(all.declines_all());
+        let noted = said(&["--choose", "a", "--note", "not before noon"]);
+        let mut with_note = group(None, &["a"], &[], false);
+        with_note.notes = vec!["not before noon".to_owned()];
+        assert_eq!(noted.groups, [with_note]);
         let several = said(&[
             "--question",
             "q3",

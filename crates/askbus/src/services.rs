@@ -111,7 +111,14 @@ pub(crate) fn gateway_failure(error: GatewayError) -> Failure {
         GatewayError::Ledger(error) => ledger_failure(error),
         GatewayError::Target(error) => Failure::new(CONFIG, error),
         GatewayError::Channel(error) => Failure::new(CONFIG, error),
-        GatewayError::Listen(_) | GatewayError::Stopped => Failure::new(UNAVAILABLE, error),
+        GatewayError::Listen(_) => Failure::new(
+            UNAVAILABLE,
+            format!(
+                "{error}; end what listens there, or give another address with --listen \
+                 (127.0.0.1:0 is any free port)"
+            ),
+        ),
+        GatewayError::Stopped => Failure::new(UNAVAILABLE, error),
     }
 }
 

@@ -28,9 +28,19 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
 pub(crate) fn clarification(one: &Value) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}  {}", text(one, "clarify_id"), asker(one));
-    let deadline = text(one, "deadline");
-    if !deadline.is_empty() {
-        let _ = writeln!(out, "  until {deadline}");
+    let asked = moment(text(one, "requested_at"));
+    // What is over, or held, is not bound by its deadline any more.
+    let waits = text(one, "reason").is_empty() && one.get("held") != Some(&Value::Bool(true));
+    let deadline = moment(text(one, "deadline"));
+    match (asked.as_str(), deadline.as_str()) {
+        ("", "") => {}
+        (asked, deadline) if waits && !deadline.is_empty() => {
+            let _ = writeln!(out, "  asked {asked} · until {deadline}");
+        }
+        ("", _) => {}
+        (asked, _) => {
+            let _ = writeln!(out, "  asked {asked}");
+        }
     }
     circumstances(&mut out, one);
     let questions = list(one, "questions");
@@ -55,9 +65,43 @@ pub(crate) fn clarification(one: &Value) -> String {
             let _ = writeln!(out, "    → declined");
         }
         answers(&mut out, one, text(question, "id"));
+        assumed(&mut out, one, text(question, "id"));
     }
     ending(&mut out, one);
     out.push('\n');
+    out
+}
+
+/// A moment of the service as people read it: to the second, in UTC.
+pub(crate) fn moment(rfc3339: &str) -> String {
+    let Some((day, rest)) = rfc3339.split_once('T') else {
+        return line(rfc3339);
+    };
+    let time = rest.trim_end_matches('Z').split('.').next().unwrap_or(rest);
+    format!("{} {} UTC", line(day), line(time))
+}
+
+/// What was taken of an answer, question by question, and to which question.
+pub(crate) fn taken(clarification: &Value, outcome: &Value) -> String {
+    let mut out = String::new();
+    for question in list(clarification, "questions") {
+        let _ = writeln!(out, "  {}", lines(text(question, "question")));
+        let declined = list(outcome, "dismissed_questions");
+        if declined.contains(&Value::from(text(question, "id"))) {
+            let _ = writeln!(out, "    → declined");
+        }
+        answers(&mut out, outcome, text(question, "id"));
+        assumed(&mut out, outcome, text(question, "id"));
+    }
+    match text(outcome, "reason") {
+        "" | "response" => {}
+        reason => {
+            let _ = writeln!(out, "  → {reason}");
+        }
+    }
+    if !text(outcome, "text").is_empty() {
+        let _ = writeln!(out, "  ┆ {}", lines(text(outcome, "text")));
+    }
     out
 }
 
@@ -144,12 +188,26 @@ fn answers(out: &mut String, one: &Value, question: &str) {
         for option in list(answer, "options") {
             let _ = writeln!(out, "    {mark} {}{end}", line(text(option, "label")));
         }
-        for words in ["text", "note"]
-            .map(|n| text(answer, n))
-            .into_iter()
-            .filter(|w| !w.is_empty())
-        {
-            let _ = writeln!(out, "    {mark} {}{end}", lines(words));
+        for (name, words) in words_of(answer) {
+            let _ = writeln!(out, "    {mark} {name}{}{end}", lines(words));
+        }
+    }
+}
+
+/// What was written to one question, each with what it is called.
+fn words_of(answer: &Value) -> impl Iterator<Item = (&'static str, &str)> {
+    [("", "text"), ("note: ", "note")]
+        .map(|(name, field)| (name, text(answer, field)))
+        .into_iter()
+        .filter(|(_, words)| !words.is_empty())
+}
+
+/// What the agent went on with, where nobody chose.
+fn assumed(out: &mut String, one: &Value, question: &str) {
+    for assumption in list(one, "assumptions") {
+        if text(assumption, "question_id") == question {
+            let label = line(text(assumption, "label"));
+            let _ = writeln!(out, "    assumed by the agent, chosen by nobody: {label}");
         }
     }
 }
@@ -164,7 +222,11 @@ fn ending(out: &mut String, one: &Value) {
         .map(|a| text(a, "person"))
         .filter(|p| !p.is_empty());
     let by = by.map_or_else(String::new, |person| format!(" by {}", line(person)));
-    let _ = writeln!(out, "  → {reason}{by}  {}", text(one, "resolved_at"));
+    let _ = writeln!(
+        out,
+        "  → {reason}{by}  {}",
+        moment(text(one, "resolved_at"))
+    );
     if !text(one, "text").is_empty() {
         let _ = writeln!(out, "  ┆ {}", lines(text(one, "text")));
     }
@@ -185,14 +247,14 @@ fn ending(out: &mut String, one: &Value) {
 /// What somebody wrote after the end, and whether the agent gets to know it.
 fn late_answer(out: &mut String, late: &Value, clarify_id: &str) {
     let person = late.get("actor").map_or("", |actor| text(actor, "person"));
-    let at = text(late, "stored_at");
+    let at = moment(text(late, "stored_at"));
     let _ = writeln!(out, "  too late, by {}  {at}", line(person));
     for answer in list(late, "answers") {
         for option in list(answer, "options") {
             let _ = writeln!(out, "    ↳ {}", line(text(option, "label")));
         }
-        for words in ["text", "note"].map(|name| text(answer, name)) {
-            own_words(out, words);
+        for (name, words) in words_of(answer) {
+            let _ = writeln!(out, "    ↳ {name}{}", lines(words));
         }
     }
     own_words(out, text(late, "text"));
@@ -280,8 +342,7 @@ mod tests {
         let one = json!({"clarify_id": "ID", "reason": "timeout", "questions": [{"id": "q1"}],
             "late_answers": [late(json!("next_turn"), false), late(Value::Null, true)]});
         let shown = clarification(&one);
-        let said =
-            "  too late, by bob  2027-01-15T08:00:00Z\n    ↳ red ⏎ x\n    ↳ please\n    ↳ soon\n";
+        let said = "  too late, by bob  2027-01-15 08:00:00 UTC\n    ↳ red ⏎ x\n    ↳ please\n    ↳ note: soon\n";
         let first = format!("{said}    reaches the agent when its next turn begins\n");
         let second = format!("{said}    not sent on; its author may: askbus answer ID --pass-on\n");
         assert!(shown.contains(&format!("{first}{second}")), "{shown}");
@@ -305,5 +366,52 @@ mod tests {
         let dismissed = json!({"clarify_id": "ID", "reason": "dismissed", "questions": [{"id": "q1"}],
             "partial": [{"question_id": "q1", "options": [{"label": "prod"}]}]});
         assert!(clarification(&dismissed).contains("prod — filled in, not an answer"));
+    }
+
+    #[test]
+    fn an_entry_says_when_it_was_asked_and_until_when_it_waits() {
+        let mut one = json!({"clarify_id": "ID", "session_id": "s", "questions": [],
+            "requested_at": "2027-01-15T08:00:00.123Z", "deadline": "2027-01-15T08:05:00.5Z"});
+        let both = "  asked 2027-01-15 08:00:00 UTC · until 2027-01-15 08:05:00 UTC\n";
+        assert!(
+            clarification(&one).contains(both),
+            "{}",
+            clarification(&one)
+        );
+        one["held"] = json!(true);
+        let shown = clarification(&one);
+        assert!(
+            shown.contains("  asked 2027-01-15 08:00:00 UTC\n"),
+            "{shown}"
+        );
+        one["held"] = json!(false);
+        one["reason"] = json!("timeout");
+        assert!(!clarification(&one).contains("until"));
+    }
+
+    #[test]
+    fn what_the_agent_assumes_stands_beside_the_question() {
+        let one = json!({"clarify_id": "ID", "session_id": "s", "reason": "timeout",
+            "questions": [{"id": "q1", "question": "Which port?"}, {"id": "q2", "question": "When?"}],
+            "assumptions": [{"question_id": "q1", "option_id": "o1", "label": "8080"}]});
+        let shown = clarification(&one);
+        let wanted = "Which port?\n    assumed by the agent, chosen by nobody: 8080\n  2/2 When?\n";
+        assert!(shown.contains(wanted), "{shown}");
+    }
+
+    #[test]
+    fn what_was_taken_is_said_with_its_question() {
+        let clarification = json!({"questions": [{"id": "q1", "question": "Where?"},
+            {"id": "q2", "question": "When?"}]});
+        let outcome = json!({"reason": "response", "dismissed_questions": ["q2"],
+            "answers": [{"question_id": "q1", "options": [{"label": "prod"}], "note": "by noon"}]});
+        let shown = taken(&clarification, &outcome);
+        let wanted = "  Where?\n    → prod\n    → note: by noon\n  When?\n    → declined\n";
+        assert_eq!(shown, wanted);
+        let skipped = json!({"reason": "skipped",
+            "assumptions": [{"question_id": "q1", "label": "prod"}]});
+        let wanted =
+            "  Where?\n    assumed by the agent, chosen by nobody: prod\n  When?\n  → skipped\n";
+        assert_eq!(taken(&clarification, &skipped), wanted);
     }
 }

@@ -52,7 +52,25 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
         &shutdown,
     );
     // Both read the whole log first. Side by side, each old message is decoded once for both.
-    let (binding, (gateway, mcp)) = tokio::try_join!(binding, gateway)?;
+    // What did start ends in order, before the log closes under it.
+    let (binding, (gateway, mcp)) = match tokio::join!(binding, gateway) {
+        (Ok(binding), Ok(both)) => (binding, both),
+        (Ok(binding), Err(failure)) => {
+            shutdown.cancel();
+            binding.join().await;
+            close(backing).await;
+            return Err(failure);
+        }
+        (Err(failure), both) => {
+            shutdown.cancel();
+            if let Ok((gateway, mcp)) = both {
+                mcp.join().await;
+                gateway.join().await;
+            }
+            close(backing).await;
+            return Err(failure);
+        }
+    };
     gateway.show_also(binding.figures());
     home.keep_address(&reachable(gateway.address()).to_string())?;
     let registered = match &backing {
@@ -64,7 +82,7 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
         .into(),
         Backing::File(_) => Vec::new(),
     };
-    announce(&gateway, args.json);
+    announce(&gateway, config, args.json);
 
     shutdown.cancelled().await;
     tracing::info!("stopping; whatever waits goes on waiting");
@@ -72,12 +90,16 @@ pub(crate) async fn run(config: &Config, args: &UpArgs) -> Result<ExitCode, Fail
     mcp.join().await;
     gateway.join().await;
     binding.join().await;
+    close(backing).await;
+    exporting.end(telemetry::AT_EXIT).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn close(backing: Backing) {
     match backing {
         Backing::File(handle) => handle.close().await,
         Backing::Nats(nats) => nats.handle.close().await,
     }
-    exporting.end(telemetry::AT_EXIT).await;
-    Ok(ExitCode::SUCCESS)
 }
 
 async fn open(
@@ -197,7 +219,9 @@ async fn gateway(
     };
     let started = match askbus_gateway::start(options(listen, issuer)?, shutdown.clone()).await {
         // The port of the last start is a convenience; another program may have it now.
-        Err(GatewayError::Listen(NotListening { address, .. })) if told.is_none() && address.port() != 0 => {
+        Err(GatewayError::Listen(NotListening { address, .. }))
+            if told.is_none() && address.port() != 0 =>
+        {
             tracing::warn!(%address, "the port of the last start is taken; using another one");
             let issuer = askbus_credential::Issuer::open(&home.keys())?;
             askbus_gateway::start(options(any, issuer)?, shutdown.clone()).await
@@ -221,7 +245,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn announce(gateway: &askbus_gateway::Handle, as_json: bool) {
+fn announce(gateway: &askbus_gateway::Handle, config: &Config, as_json: bool) {
     let panel = format!("http://{}/", reachable(gateway.address()));
     let sign_in = gateway.sign_in_url().unwrap_or_else(|| panel.clone());
     if as_json {
@@ -233,7 +257,31 @@ fn announce(gateway: &askbus_gateway::Handle, as_json: bool) {
     println!("Askbus is running. Questions of your agents appear in the panel:\n");
     println!("  {sign_in}\n");
     println!("The link signs one browser in, once; after that it is {panel}");
+    for link in services::host_names(config)
+        .iter()
+        .filter_map(|name| link_by(gateway, name))
+    {
+        println!("From elsewhere: {link}");
+    }
+    for channel in &config.channels {
+        println!(
+            "Channel {}: people are told and answer there as well.",
+            channel.name()
+        );
+    }
     println!("An agent asks through the MCP server `askbus mcp`, a script through `askbus ask`.");
     println!("Agents that speak HTTP find it at {panel}mcp, with a credential.");
     println!("Stop with Ctrl-C; whatever waits goes on waiting.");
+}
+
+/// A link of its own for a browser that reaches this machine by another name; none where nobody else
+/// reaches it, as behind a proxy, whose scheme and port are not known here.
+fn link_by(gateway: &askbus_gateway::Handle, name: &str) -> Option<String> {
+    if gateway.address().ip().is_loopback() {
+        return None;
+    }
+    let link = gateway.sign_in_url()?;
+    let (_, query) = link.split_once("/sign-in")?;
+    let port = gateway.address().port();
+    Some(format!("http://{name}:{port}/sign-in{query}"))
 }

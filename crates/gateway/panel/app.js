@@ -118,9 +118,7 @@ async function showPast(place) {
     const found = answer?.ok ? readPast((await answer.json()).clarification) : null;
     if (found !== null) items = [found];
     else if (answer?.status === 404 || answer?.status === 400) {
-      const gone = el('p', { class: 'hint' });
-      label(gone, 'alone.unknown');
-      root.replaceChildren(gone);
+      root.replaceChildren(hint('alone.unknown'));
       return;
     }
   }
@@ -132,6 +130,7 @@ async function showPast(place) {
   const title = el('h2', { class: 'past-title' });
   label(title, 'alone.past');
   root.replaceChildren(title, el('ul', { class: 'past-list' }, ...items.map((item) => pastRow(item, pastActions, place.view === 'question'))));
+    if (place.view === 'session' && !inbox.knows(place.id)) root.append(hint('alone.unknown_session'));
 }
 
 function wirePage() {
@@ -139,6 +138,13 @@ function wirePage() {
     label(node, /** @type {import('./i18n.js').Key} */ (node.getAttribute('data-key') ?? ''));
   }
   for (const [id, key] of /** @type {const} */ ([
+/** @param {import('./i18n.js').Key} key */
+function hint(key) {
+  const line = el('p', { class: 'hint' });
+  label(line, key);
+  return line;
+}
+
     ['filter-text', 'filter.text'], ['filter-whose', 'filter.whose'], ['filter-session', 'filter.session'],
     ['filter-agent', 'filter.agent'], ['nav', 'nav.title'], ['history-text', 'filter.text'],
     ['history-reason', 'history.reason'], ['history-session', 'filter.session'], ['history-asker', 'filter.agent'],

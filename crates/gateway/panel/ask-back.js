@@ -24,6 +24,12 @@ export class AskBackView {
       if (!this.element.hidden) this.field.focus();
     });
     this.field.addEventListener('input', edited);
+    this.field.addEventListener('keydown', (event) => {
+      // While an input method composes, the key is its own.
+      if (event.key !== 'Escape' || event.isComposing) return;
+      this.open(false);
+      this.toggle.focus();
+    });
     this.#send.addEventListener('click', send);
   }
 
@@ -41,6 +47,7 @@ export class AskBackView {
   open(open) {
     this.element.hidden = !open;
     this.toggle.setAttribute('aria-expanded', String(open));
+    label(this.toggle, open ? 'action.ask_back_close' : 'action.ask_back');
   }
 
   /** Whether it can be sent. */

@@ -56,9 +56,10 @@ export class CardHead {
     this.element.classList.toggle('alone', folded);
   }
 
-  /** @param {number} done */
-  progress(done) {
-    if (this.#total > 1) label(this.#progress, 'card.progress', { done, total: this.#total });
+  /** @param {number} done @param {number} declined */
+  progress(done, declined) {
+    if (this.#total < 2) return;
+    label(this.#progress, declined > 0 ? 'card.progress_declined' : 'card.progress', { done, declined, total: this.#total });
   }
 
   /** @param {Entry} entry @param {() => string} markdown */

@@ -2,7 +2,7 @@
 import { button, el } from './dom.js';
 import { label, t, unlabel } from './i18n.js';
 import { carriesWords, isOnItsWay, whereTo } from './late.js';
-import { answerAsText, answerList, keptBlock, settledSentence } from './outcome.js';
+import { answerAsText, answerList, assumedLine, keptBlock, settledSentence } from './outcome.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 
@@ -84,6 +84,8 @@ export class CardStatus {
       const answers = outcome.answers?.length ? outcome.answers : (outcome.partial ?? []);
       const list = answerList(request.questions, answers, outcome.text, named);
       if (list.childElementCount > 0) blocks.push(list);
+      const assumed = assumedLine(request.questions, outcome);
+      if (assumed !== null) blocks.push(assumed);
     }
     if (state === 'late' || kept) {
       const own = submission ?? content;

@@ -9,7 +9,7 @@ import { addressee, subAgent } from './circumstances.js';
 import { ComposingGuard, isAction, isSendKey } from './composing.js';
 import { asMarkdown } from './copying.js';
 import { button, el } from './dom.js';
-import { hasText, isBlank, sameContent } from './drafts.js';
+import { hasText, holdsUnsaid, isBlank, sameContent } from './drafts.js';
 import { label, t } from './i18n.js';
 import { QuestionView } from './question.js';
 
@@ -169,10 +169,7 @@ export class CardView {
     const mine = outcome?.actor?.person === this.#actions.me();
     if (!mine) return true;
     if (submission !== null || !this.touched) return false;
-    const said = JSON.stringify(outcome ?? {});
-    return [content.text, ...content.answers.flatMap((a) => [a.text ?? '', a.note ?? ''])]
-      .filter((text) => text.trim() !== '')
-      .some((text) => !said.includes(JSON.stringify(text).slice(1, -1)));
+    return holdsUnsaid(content, outcome, this.#actions.me());
   }
 
   /** Whether the question is meant for this person too. */
@@ -214,9 +211,14 @@ export class CardView {
     label(this.#partial, 'card.partial');
     const keys = el('span', { class: 'hint keys' });
     label(keys, MAC ? 'action.keys_mac' : 'action.keys');
+    const meanings = el('p', { class: 'hint meanings' });
+    label(meanings, 'text.plain', () => ({
+      text: `${t('action.skip')}: ${t('action.skip_hint')}\n${t('action.dismiss')}: ${t('action.dismiss_hint')}`,
+    }));
     this.#footer.append(
       el('div', { class: 'row secondary' }, this.#askBack.toggle, this.#skip, this.#dismiss),
       el('div', { class: 'row main' }, keys, this.#rest, this.#recommended, this.#submit),
+      meanings,
     );
     this.#submit.addEventListener('click', () => this.#send('answer'));
     this.#recommended.addEventListener('click', () => this.#takeRecommended(true));
@@ -296,12 +298,13 @@ export class CardView {
     const total = this.#questions.length;
     const waiting = this.#entry.state === 'waiting';
     const done = this.#questions.filter((q) => q.answered).length;
-    const open = total - done - this.#questions.filter((q) => q.declined).length;
+    const declined = this.#questions.filter((q) => q.declined).length;
+    const open = total - done - declined;
     const outOfBounds = this.#questions.some((q) => q.outOfBounds);
     const tooLong = this.#questions.some((q) => q.tooLong);
     const untouched = this.#questions.every((q) => !q.touched) && this.#askBack.text.trim() === '';
     const offered = this.#questions.some((q) => !q.touched && q.recommendable);
-    this.#head.progress(done);
+    this.#head.progress(done, declined);
     this.#submit.disabled = done === 0 || tooLong || outOfBounds;
     this.#recommended.hidden = !(offered && untouched);
     this.#rest.hidden = !offered || untouched;

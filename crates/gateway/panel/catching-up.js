@@ -20,7 +20,7 @@ export function closeMissing(missing, settled, { store, drafts, hasUnsent }) {
       if (outcome) store.resolved(id, outcome);
       else if (!underWay) store.closedUnseen(id);
     } else {
-      drafts.drop(id);
+      drafts.settle(id, outcome, store.me);
       store.remove(id);
     }
   }

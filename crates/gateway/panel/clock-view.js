@@ -68,7 +68,8 @@ export class ClockView {
       label(this.#text, 'clock.left', { time });
       this.#text.title = t('clock.settles', { time: clockTime(request.deadline ?? now) });
     } else if (phase === 'expired') label(this.#text, 'clock.expired');
-    else if (phase === 'hidden') unlabel(this.#text);
+    // A countdown hurries and stays out of sight at first; until when there is time does not.
+    else if (phase === 'hidden') label(this.#text, 'clock.until', () => ({ time: clockTime(request.deadline ?? now) }));
     else this.#showWaiting();
   }
 

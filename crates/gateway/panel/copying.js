@@ -1,6 +1,6 @@
 /** The clipboard, and a clarification as Markdown. */
 import { t } from './i18n.js';
-import { answerParts, settledSentence } from './outcome.js';
+import { answerParts, assumedSentence, NOTHING, settledSentence } from './outcome.js';
 
 /** @typedef {import('./types.js').Question} Question */
 /** @typedef {import('./types.js').Outcome} Outcome */
@@ -33,7 +33,8 @@ export async function copyText(text, shown) {
 export function asMarkdown(questions, answers, text, outcome, me) {
   const blocks = questions.map((question, i) => {
     const answer = answers.find((a) => a.question_id === question.id);
-    const { labels, texts } = answer ? answerParts(question, answer) : { labels: [], texts: [] };
+    const { labels, texts, note } = answer ? answerParts(question, answer) : NOTHING;
+    if (note !== null) texts.push(t('answer.note', { note }));
     const lines = [questions.length > 1 ? `${i + 1}. ${indent(question.question, 3)}` : question.question];
     const pad = questions.length > 1 ? '   ' : '';
     if (question.explanation) lines.push('', `${pad}${indent(question.explanation, pad.length)}`);
@@ -48,7 +49,10 @@ export function asMarkdown(questions, answers, text, outcome, me) {
     return lines.join('\n');
   });
   if (text && text.trim() !== '') blocks.push(text.split('\n').map((line) => `> ${line}`).join('\n'));
-  if (outcome !== null) blocks.push(`_${settledSentence(outcome, me)}_`);
+  if (outcome !== null) {
+    const assumed = assumedSentence(questions, outcome);
+    blocks.push(`_${settledSentence(outcome, me)}${assumed === '' ? '' : `. ${assumed}`}_`);
+  }
   return `${blocks.join('\n\n')}\n`;
 }
 

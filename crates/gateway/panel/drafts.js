@@ -41,6 +41,21 @@ export function isBlank(content) {
 }
 
 /**
+ * Whether a draft holds words that an outcome does not: then somebody still wants them.
+ * @param {DraftContent} content
+ * @param {import('./types.js').Outcome|null|undefined} outcome
+ * @param {string} me
+ */
+export function holdsUnsaid(content, outcome, me) {
+  if (!hasText(content)) return false;
+  if (outcome?.actor?.person !== me) return true;
+  const said = JSON.stringify(outcome);
+  return [content.text, ...content.answers.flatMap((a) => [a.text ?? '', a.note ?? ''])]
+    .filter((text) => text.trim() !== '')
+    .some((text) => !said.includes(JSON.stringify(text).slice(1, -1)));
+}
+
+/**
  * Whether two drafts say the same.
  * @param {DraftContent} one
  * @param {DraftContent} other
@@ -171,6 +186,21 @@ export class Drafts {
   /** It is being sent as an answer: the server needs no draft of it any more. @param {string} id */
   hush(id) {
     this.#unsent.delete(id);
+  }
+
+  /**
+   * A question is over and nothing unsent stands in this tab. What another tab holds stays until its
+   * person closes it there.
+   * @param {string} id
+   * @param {import('./types.js').Outcome|null|undefined} outcome
+   * @param {string} me
+   */
+  settle(id, outcome, me) {
+    this.#unsent.delete(id);
+    for (const key of keysFrom(`${this.#prefix}${id}.`)) {
+      const other = key === this.#key(id, this.tab) ? null : this.#read(key);
+      if (other === null || !holdsUnsaid(other.content, outcome, me)) forget(key);
+    }
   }
 
   /** Forgets every tab's draft of a question. @param {string} id */

@@ -212,7 +212,7 @@ export class Inbox {
     if (entry.state === 'settled' && this.#hasUnsent(id)) entry.kept = true;
     // A late answer stays in its card with its text; the outbox may forget it either way.
     this.delivery?.done(id);
-    if (!entry.kept) this.#parts.drafts.drop(id);
+    if (!entry.kept) this.#parts.drafts.settle(id, entry.outcome, this.store.me);
     shown?.update();
     this.#dirty = true;
     if (entry.outcome && shown) announce(settledNews(settledSentence(entry.outcome, this.store.me), excerpt(entry)));
@@ -269,6 +269,12 @@ export class Inbox {
   offline() {
     this.store.offline();
     for (const card of this.cards.values()) card.update();
+  }
+
+  /** Whether anything waits or is planned in a session. @param {string} session */
+  knows(session) {
+    const mine = (/** @type {Entry} */ { request }) => request.session_id === session || request.parent?.session_id === session;
+    return this.#parts.plans.of(session) !== undefined || this.store.all().some(mine);
   }
 
   get announcing() {
@@ -339,15 +345,15 @@ export class Inbox {
       if (this.#filters.active) entries = entries.filter((e) => fits(e.request, this.#filters.wanted));
     }
     this.#list.show(entries);
-    const waiting = this.store.waiting();
-    showCount(waiting);
+    showCount(this.store.waitingForMe());
     this.#filters.offer(all.filter((e) => e.outcome === null && !e.kept), session);
     byId('filters').hidden ||= place.view === 'question';
     const plan = session === '' ? undefined : this.#parts.plans.of(session);
     this.#sessionPlan.show(plan ? [plan] : []);
     const none = entries.length === 0;
     byId('nothing').hidden = !(none && all.length > 0 && this.#filters.active);
-    byId('empty').hidden = !(none && byId('nothing').hidden && place.view === 'inbox');
+    // Before the service has told what waits, nobody knows that nothing does.
+    byId('empty').hidden = !(none && this.#announcing && byId('nothing').hidden && place.view === 'inbox');
     this.#labelFoldAll();
     this.#shownAt = performance.now();
   }

@@ -52,7 +52,7 @@ export function settledSentence(outcome, me) {
  * The labels and texts of one answer.
  * @param {Question} question
  * @param {ResolvedAnswer|AnswerEntry} answer
- * @returns {{labels: string[], texts: string[]}}
+ * @returns {{labels: string[], texts: string[], note: string|null}}
  */
 export function answerParts(question, answer) {
   const given = 'options' in answer && Array.isArray(answer.options) ? answer.options : null;
@@ -60,8 +60,9 @@ export function answerParts(question, answer) {
   const labels = given
     ? given.map((o) => o.label)
     : question.options.filter((o) => ids.includes(o.id)).map((o) => o.label);
-  const texts = [answer.text, answer.note].filter((s) => typeof s === 'string' && s.trim() !== '');
-  return { labels, texts: /** @type {string[]} */ (texts) };
+  const written = (/** @type {string|null|undefined} */ s) => (typeof s === 'string' && s.trim() !== '' ? s : null);
+  const text = written(answer.text);
+  return { labels, texts: text === null ? [] : [text], note: written(answer.note) };
 }
 
 /**
@@ -75,13 +76,47 @@ export function answerAsText(questions, answers, text) {
   for (const question of questions) {
     const answer = answers.find((a) => a.question_id === question.id);
     if (!answer) continue;
-    const { labels, texts } = answerParts(question, answer);
+    const { labels, texts, note } = answerParts(question, answer);
     const parts = [...labels.map((chosen) => labelInWords(question, chosen)), ...texts];
+    if (note !== null) parts.push(t('answer.note', { note }));
     if (parts.length === 0) continue;
     lines.push(questions.length > 1 ? `${inWords(question)}\n${parts.join('\n')}` : parts.join('\n'));
   }
   if (text && text.trim() !== '') lines.push(text);
   return lines.join('\n\n');
+}
+
+/** What an answer that is not there says. @type {{labels: string[], texts: string[], note: string|null}} */
+export const NOTHING = { labels: [], texts: [], note: null };
+
+/** A note beside an answer, called one. @param {string} note */
+export function noteLine(note) {
+  const line = words('p', 'chosen-text', '');
+  label(line, 'answer.note', { note });
+  return line;
+}
+
+/**
+ * What the agent went on with where nobody chose; empty where it assumes nothing.
+ * @param {Question[]} questions
+ * @param {Outcome} outcome
+ */
+export function assumedSentence(questions, outcome) {
+  const assumed = questions.flatMap((question) => (outcome.assumptions ?? [])
+    .filter((a) => a.question_id === question.id)
+    .map((a) => {
+      const option = labelInWords(question, a.label);
+      return questions.length > 1 ? `${question.header || inWords(question)} ${option}` : option;
+    }));
+  return assumed.length === 0 ? '' : t('settled.assumed', { what: assumed.join(' · ') });
+}
+
+/** The same as a line of its own, or none. @param {Question[]} questions @param {Outcome} outcome */
+export function assumedLine(questions, outcome) {
+  if (assumedSentence(questions, outcome) === '') return null;
+  const line = el('p', { class: 'hint assumed' });
+  label(line, 'text.plain', () => ({ text: assumedSentence(questions, outcome) }));
+  return line;
 }
 
 /**
@@ -95,11 +130,12 @@ export function answerList(questions, answers, text, named) {
   const list = el('div', { class: 'chosen' });
   for (const question of questions) {
     const answer = answers.find((a) => a.question_id === question.id);
-    const { labels, texts } = answer ? answerParts(question, answer) : { labels: [], texts: [] };
-    if (labels.length + texts.length === 0) continue;
+    const { labels, texts, note } = answer ? answerParts(question, answer) : NOTHING;
+    if (labels.length + texts.length === 0 && note === null) continue;
     if (named) list.append(words('p', 'chosen-question', question.header || inWords(question)));
     for (const chosen of labels) list.append(words('p', 'chosen-option', labelInWords(question, chosen)));
     for (const own of texts) list.append(words('p', 'chosen-text', own));
+    if (note !== null) list.append(noteLine(note));
   }
   if (text && text.trim() !== '') list.append(words('p', 'chosen-text', text));
   return list;

@@ -2,6 +2,9 @@
 import { byId } from './dom.js';
 import { label } from './i18n.js';
 
+/** Names of this machine itself, where its person can start the service. */
+const LOCAL = ['localhost', '127.0.0.1', '[::1]'];
+
 /** How long a spoken line stays in the document. */
 const SPOKEN_MS = 10_000;
 /** Lines that wait to be spoken at most. */
@@ -16,6 +19,7 @@ export function showConnection(state) {
   const before = root.dataset.connection;
   root.dataset.connection = state;
   byId('banner').hidden = state === 'online';
+  byId('banner-local').hidden = !LOCAL.includes(location.hostname);
   label(byId('connection-text'), state === 'online' ? 'app.online' : 'app.offline');
   return before;
 }

@@ -6,7 +6,7 @@ import { button, el, words } from './dom.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
 import { prose } from './markdown.js';
-import { answerAsText, answerParts, readOutcome, settledSentence } from './outcome.js';
+import { answerAsText, answerParts, assumedLine, NOTHING, noteLine, readOutcome, settledSentence } from './outcome.js';
 import { inWords, withPlain } from './plain.js';
 import { addressOf, questionPlace, sessionPlace } from './routes.js';
 
@@ -96,7 +96,7 @@ function body(item, outcome, actions) {
   const node = el('div', { class: 'past-body' });
   for (const question of item.questions) {
     const answer = answers.find((a) => a.question_id === question.id);
-    const { labels, texts } = answer ? answerParts(question, answer) : { labels: [], texts: [] };
+    const { labels, texts, note } = answer ? answerParts(question, answer) : NOTHING;
     const html = item.html?.[question.id];
     node.append(prose('div', 'past-asked', question.question, html?.question));
     if (question.explanation) node.append(prose('div', 'explanation', question.explanation, html?.explanation));
@@ -111,6 +111,7 @@ function body(item, outcome, actions) {
     if (options.length > 0) node.append(el('ul', { class: 'past-options' }, ...options));
     node.append(...texts.map((text) => words('p', 'chosen-text', text)));
     if (outcome.dismissed_questions?.includes(question.id)) {
+    if (note !== null) node.append(noteLine(note));
       const declined = el('p', { class: 'hint' });
       label(declined, 'history.declined');
       node.append(declined);
@@ -118,6 +119,8 @@ function body(item, outcome, actions) {
   }
   if (outcome.text) node.append(words('p', 'chosen-text', outcome.text));
   for (const late of item.late_answers ?? []) node.append(lateLine(item, late, actions));
+  const assumed = assumedLine(item.questions, outcome);
+  if (assumed !== null) node.append(assumed);
   const copy = button('copy-markdown', 'link', 'card.copy_markdown');
   copyOnClick(copy, () => asMarkdown(item.questions, answers, outcome.text, outcome, actions.me()));
   const address = button('copy-link', 'link', 'card.copy_link');

@@ -1,9 +1,9 @@
 /** The small list of what was settled lately. */
-import { el, words } from './dom.js';
+import { byId, el, words } from './dom.js';
 import { clockTime } from './clock-view.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
-import { answerAsText, settledSentence } from './outcome.js';
+import { answerAsText, assumedLine, settledSentence } from './outcome.js';
 import { readPasts, settledAt } from './past.js';
 import { inWords } from './plain.js';
 import { questionPlace } from './routes.js';
@@ -81,6 +81,8 @@ export class RecentView {
     this.#list.replaceChildren(...shown.map((item) => this.#row(item)));
     this.#empty.hidden = shown.length > 0;
   }
+    // Who has answered before knows how it is asked.
+    byId('empty-how').hidden = items.length > 0;
 
   /** @param {Settled} item */
   #row(item) {
@@ -101,6 +103,8 @@ export class RecentView {
       el('div', { class: 'recent-line' }, how, time), question);
     if (said !== '') row.append(words('p', 'recent-answer', said));
     const mine = (item.late_answers ?? []).filter((late) => late.actor?.person === this.#me());
+    const assumed = assumedLine(item.questions, item);
+    if (assumed !== null) row.append(assumed);
     for (const late of mine) row.append(this.#late(item, late));
     return row;
   }

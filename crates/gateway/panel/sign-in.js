@@ -47,6 +47,12 @@ export function wireSignIn(signedIn) {
   const field = /** @type {HTMLInputElement} */ (byId('credential'));
   const send = /** @type {HTMLButtonElement} */ (byId('sign-in-button'));
   const error = byId('sign-in-error');
+  if (new URLSearchParams(location.search).get('link') === 'stale') {
+    // Who is signed in sees the panel and nothing of this; a reload shall not say it again.
+    window.history.replaceState(null, '', `/${location.hash}`);
+    label(error, 'sign_in.stale');
+    error.hidden = false;
+  }
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const credential = field.value.trim();
@@ -60,13 +66,13 @@ export function wireSignIn(signedIn) {
         signedIn();
         return;
       }
-      label(error, result === 'refused' ? 'sign_in.refused' : 'sign_in.unreachable');
+      label(error, `sign_in.${result}`);
       error.hidden = false;
     });
   });
 }
 
-/** @param {string} credential @returns {Promise<'ok'|'refused'|'unreachable'>} */
+/** @param {string} credential @returns {Promise<'ok'|'refused'|'not_a_person'|'unreachable'>} */
 async function attempt(credential) {
   try {
     const answer = await fetch('/api/sign-in', {
@@ -75,6 +81,7 @@ async function attempt(credential) {
       body: JSON.stringify({ credential }),
     });
     if (answer.ok) return 'ok';
+    if (answer.status === 403) return 'not_a_person';
     return answer.status >= 500 ? 'unreachable' : 'refused';
   } catch {
     return 'unreachable';

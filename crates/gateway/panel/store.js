@@ -46,15 +46,17 @@ function tops(entries) {
 }
 
 /**
- * The order of sessions and of the questions in them: nearest deadline first, then oldest, those of
- * sub-agents after a session's own. It does not depend on holds, so that nothing moves because
+ * The order of sessions and of the questions in them: what this person may answer, nearest deadline
+ * first, then oldest; those of sub-agents after a session's own. It does not depend on holds, so that nothing moves because
  * somebody touched it.
  * @param {Entry[]} entries
  * @returns {{session: string, entries: Entry[]}[]}
  */
 export function bySession(entries) {
   const due = (/** @type {Entry} */ e) => e.request.deadline ?? Number.POSITIVE_INFINITY;
+  const others = (/** @type {Entry} */ e) => Number(e.request.may_answer === false);
   const order = (/** @type {Entry} */ a, /** @type {Entry} */ b) =>
+    others(a) - others(b) ||
     (due(a) === due(b) ? 0 : due(a) - due(b)) ||
     a.request.requested_at - b.request.requested_at ||
     (a.request.clarify_id < b.request.clarify_id ? -1 : 1);
@@ -72,8 +74,8 @@ export function bySession(entries) {
   }
   return [...groups].map(([session, group]) => {
     const own = group.get(session) ?? [];
-    const others = [...group].filter(([id]) => id !== session).flatMap(([, list]) => list);
-    return { session, entries: [...own, ...others] };
+    const beneath = [...group].filter(([id]) => id !== session).flatMap(([, list]) => list);
+    return { session, entries: [...own, ...beneath] };
   });
 }
 
@@ -160,6 +162,15 @@ export class Store {
   waiting() {
     let count = 0;
     for (const e of this.#entries.values()) if (e.outcome === null && e.state !== 'late' && !e.kept) count += 1;
+    return count;
+  }
+
+  /** How many of those this person may answer. */
+  waitingForMe() {
+    let count = 0;
+    for (const e of this.#entries.values()) {
+      if (e.outcome === null && e.state !== 'late' && !e.kept && e.request.may_answer !== false) count += 1;
+    }
     return count;
   }
 

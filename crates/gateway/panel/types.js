@@ -60,6 +60,8 @@
  * @property {Actor|null} [actor]
  * @property {ResolvedAnswer[]} [answers] What a person agreed to.
  * @property {ResolvedAnswer[]} [partial] What was filled in when it was not an answer.
+ * @property {{question_id: string, option_id: string, label: string}[]} [assumptions] What the agent went on
+ *   with where nobody chose.
  * @property {string[]} [dismissed_questions] Questions declined one by one.
  * @property {string|null} [text]
  * @property {number|string|null} [resolved_at]

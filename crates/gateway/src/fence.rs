@@ -119,7 +119,7 @@ pub(crate) fn is_script(headers: &HeaderMap) -> bool {
 }
 
 fn wrong_host(problem: &str) -> WireError {
-    let help = "use the address the service printed, or add the name to its host names";
+    let help = "use the address the service printed, or start it with --host-names and this name";
     WireError::new(
         ErrorCode::WrongHost,
         format!("the Host header {problem}; nothing was done; {help}"),

@@ -16,8 +16,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
         Query::from_request_parts(parts, state)
             .await
             .map(|Query(query)| Self(query))
-            .map_err(|_| {
-                let message = "the query cannot be read; nothing was done; check its parameters";
+            .map_err(|rejection| {
+                let whole = rejection.body_text();
+                let problem = whole.split_once(": ").map_or("", |(_, problem)| problem);
+                let message = format!("the query cannot be read: {problem}; nothing was done");
                 Refusal::new(ErrorCode::InvalidRequest, message)
             })
     }

@@ -9,7 +9,7 @@ use crate::reply::{Refusal, ok};
 use askbus_credential::{Credential, CredentialError, Grant, Role};
 use askbus_wire::error::ErrorCode;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use percent_encoding::percent_decode_str;
@@ -71,11 +71,8 @@ impl Desk {
     }
 
     fn mint(&self, whose: Whose) -> String {
-        let secret = format!(
-            "{:032x}{:032x}",
-            rand::random::<u128>(),
-            rand::random::<u128>()
-        );
+        // Short enough for a link that a terminal does not break.
+        let secret = format!("{:032x}", rand::random::<u128>());
         let until = Instant::now() + CODE_LIFE;
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|c| c.until > Instant::now());
@@ -120,9 +117,10 @@ pub(crate) async fn by_link(
         .and_then(|q| form_field(q.as_bytes(), "code"))
         .unwrap_or_default();
     let stale = || {
-        let text = "This link was used before or is too old. Ask for a fresh one: askbus up prints \
-                    it.";
-        Ok(page(StatusCode::UNAUTHORIZED, None, text))
+        let text =
+            "This link was used before or is too old. The command askbus up prints a fresh one.";
+        // Who is signed in already wants the panel; who is not is told there, in their language.
+        Ok(page(StatusCode::UNAUTHORIZED, Some("/?link=stale"), text))
     };
     let (Some(whose), Some(sign_in)) = (gateway.desk.spend(&code), &gateway.desk.sign_in) else {
         return stale();
@@ -294,16 +292,20 @@ fn set_cookie(
 fn page(status: StatusCode, next: Option<&str>, text: &str) -> Response {
     let body = match next {
         Some(next) => format!("<p><a href=\"{next}\">Open the panel</a></p>"),
-        None => "<form method=\"post\" action=\"/api/sign-in\"><p><label>Credential \
-                 <input name=\"credential\" type=\"password\" autocomplete=\"off\" required></label> \
-                 <button>Sign in</button></p></form>"
+        None => "<form method=\"post\" action=\"/api/sign-in\">\
+                 <label class=\"caption\" for=\"credential\">Credential</label><div class=\"row field\">\
+                 <input id=\"credential\" name=\"credential\" type=\"password\" autocomplete=\"off\" required>\
+                 <button class=\"primary\">Sign in</button></div></form>"
             .to_owned(),
     };
     let refresh = next.map(|n| format!("<meta http-equiv=\"refresh\" content=\"0;url={n}\">"));
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">{}<meta name=\"viewport\" \
-         content=\"width=device-width\"><title>Askbus</title></head><body><main><h1>Askbus</h1>\
-         <p>{text}</p>{body}</main></body></html>",
+         content=\"width=device-width, initial-scale=1\"><title>Askbus</title>\
+         <link rel=\"icon\" href=\"/assets/favicon.svg\" type=\"image/svg+xml\">\
+         <link rel=\"stylesheet\" href=\"/assets/styles.css\">\
+         <link rel=\"stylesheet\" href=\"/assets/views.css\"></head><body><main>\
+         <section class=\"sign-in\"><h1>Askbus</h1><p>{text}</p>{body}</section></main></body></html>",
         refresh.unwrap_or_default(),
     );
     let mut response = Response::new(Body::from(html));

@@ -59,6 +59,9 @@ async fn a_link_signs_in_once() {
     let second = world.http.get(&link).send().await.unwrap();
     assert_eq!(second.status(), 401);
     assert!(second.headers().get("set-cookie").is_none());
+    // Whoever is signed in is led on to the panel all the same.
+    let page = second.text().await.unwrap();
+    assert!(page.contains("url=/?link=stale"), "{page}");
     for wrong in ["/sign-in", "/sign-in?code=", "/sign-in?code=00"] {
         assert_eq!(
             world

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
-    /// Which tools to offer
+    /// Which tools to offer: ask, studio or interaction [default: ask]
     #[arg(long, value_name = "NAME")]
     pub toolset: Option<String>,
     /// The profile to ask under

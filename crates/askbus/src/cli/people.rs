@@ -67,7 +67,7 @@ pub(crate) struct AnswerArgs {
     #[arg(long, value_name = "TEXT", group = "instead")]
     pub ask_back: Option<String>,
     /// Send your late answer to it on to the agent
-    #[arg(long, group = "instead", conflicts_with_all = ["question", "choose", "text"])]
+    #[arg(long, group = "instead", conflicts_with_all = ["question", "choose", "text", "note"])]
     pub pass_on: bool,
     /// Print one JSON object instead of text
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! The person's connection to the service: opened again when it is lost, from where it was lost.
 
 use crate::exit::{Failure, NOT_ALLOWED, UNAVAILABLE};
-use crate::panel::Panel;
+use crate::panel::{Panel, Place};
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
 use std::time::Duration;
@@ -46,11 +46,11 @@ pub(super) struct Connection {
 impl Connection {
     /// Begins to open one.
     pub(super) fn open(panel: &Panel) -> Self {
-        let (url, token) = panel.socket();
+        let (place, token) = panel.socket();
         let (tell, heard) = mpsc::channel(WAITING);
         let (say, to_say) = mpsc::channel(WAITING);
         let line = Line {
-            url,
+            place,
             token: token.to_owned(),
             after: None,
             tell,
@@ -105,7 +105,7 @@ impl Connection {
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 struct Line {
-    url: String,
+    place: Place,
     token: String,
     /// The last place of the log that was told.
     after: Option<u64>,
@@ -142,8 +142,10 @@ impl Line {
                     return;
                 }
                 Ok(Err(Error::Url(_) | Error::HttpFormat(_))) => {
-                    let failure =
-                        Failure::new(UNAVAILABLE, format!("{} is not an address", self.url));
+                    let failure = Failure::new(
+                        UNAVAILABLE,
+                        format!("{} is not an address", self.place.socket()),
+                    );
                     let _ = self.tell.send(News::Refused(failure)).await;
                     return;
                 }
@@ -165,7 +167,7 @@ impl Line {
         let after = self
             .after
             .map_or_else(String::new, |seq| format!("?after={seq}"));
-        let mut request = format!("{}{after}", self.url).into_client_request()?;
+        let mut request = format!("{}{after}", self.place.socket()).into_client_request()?;
         let bearer = HeaderValue::from_str(&format!("Bearer {}", self.token));
         let bearer = bearer.map_err(|e| Error::HttpFormat(e.into()))?;
         request.headers_mut().insert("authorization", bearer);

@@ -23,6 +23,7 @@ mod on_bus;
 mod outage;
 mod panel;
 mod pass_on;
+mod people;
 mod plan;
 mod policies;
 mod race;

@@ -1,13 +1,17 @@
 //! The main path: an agent asks over MCP, a person answers in a browser.
 
 mod access;
+mod acting;
 mod cards;
 mod crowd;
+mod endings;
+mod first_visit;
 mod late;
 mod live;
 mod text;
 mod views;
 
+mod whose;
 use crate::support::{BINARY, asked, id, one_question};
 use anyhow::{Context as _, Result};
 use askbus_testkit::{AskbusUp, Browser, McpPython, McpStdio, Person, within, workspace};

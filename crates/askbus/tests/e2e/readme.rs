@@ -161,6 +161,12 @@ async fn in_the_terminal() -> Result<()> {
     let (asking, clarify_id) = crate::support::ask(askbus, &person, "Which one?", &[]).await?;
     output(askbus, &command("--ask-back", &clarify_id)?).await?;
     ensure!(asking.finish().await?.code == 15);
+    let choices = ["--choice", "staging", "--choice", "production"];
+    let (asking, clarify_id) = crate::support::ask(askbus, &person, "Now?", &choices).await?;
+    output(askbus, &command("--note", &clarify_id)?).await?;
+    let done = asking.finish().await?;
+    ensure!(done.stdout == "production\n", "{done:?}");
+    ensure!(done.stderr.contains("after lunch"), "{done:?}");
     let late = askbus
         .run(&["answer", id(&shown), "--text", "here after all"])
         .await?;

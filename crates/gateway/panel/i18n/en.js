@@ -10,14 +10,16 @@ export default {
   'app.connecting': 'Connecting',
   'app.skip': 'Go to the questions',
   'app.questions': 'Questions that wait for you',
-  'app.signed_in': 'Signed in as {person} · {tenant}',
+  'app.signed_in': 'Signed in as {person} (tenant {tenant})',
   'app.sign_out': 'Sign out',
 
   'banner.offline': 'Connection lost. Answers you give now are kept and sent when it is back.',
+  'banner.local': 'If the service was stopped, start it again: askbus up',
   'banner.retry': 'Try now',
 
   'empty.title': 'Nothing waits for you',
   'empty.text': 'When an agent needs a decision, its question appears here.',
+  'empty.how': 'To try it, let a script ask something:',
 
   'group.unknown': 'An agent',
   'group.session': 'Session {session}',
@@ -25,6 +27,7 @@ export default {
   'card.name': 'Question from {asker}',
   'card.asked': 'Asked {time}',
   'card.progress': '{done} of {total} answered',
+  'card.progress_declined': '{done} of {total} answered, {declined} declined',
   'card.number': '{number} of {total}',
   'card.recommended': 'Recommended',
   'card.several': 'Choose any number',
@@ -53,10 +56,11 @@ export default {
 
   'action.submit': 'Send answer',
   'action.skip': 'Skip',
-  'action.skip_hint': 'The agent goes on with its recommendations as assumptions',
+  'action.skip_hint': 'The agent decides by itself; what it recommends becomes an assumption',
   'action.dismiss': 'Dismiss',
-  'action.dismiss_hint': 'Decline to answer',
+  'action.dismiss_hint': 'You decline to answer; the agent stops here',
   'action.ask_back': 'Need more information',
+  'action.ask_back_close': 'Answer instead',
   'action.ask_back_send': 'Ask the agent',
   'action.ask_back_label': 'What do you need to know first?',
   'action.hold': 'Stop the clock',
@@ -100,7 +104,7 @@ export default {
 
   'who.you': 'you',
   'who.someone': 'someone',
-  'surface.web': 'web',
+  'surface.web': 'panel',
   'surface.terminal': 'terminal',
   'surface.http': 'HTTP',
 
@@ -115,6 +119,8 @@ export default {
   'settled.deferred': 'Passed on as the agent’s reply',
   'settled.off': 'Asking was switched off',
   'settled.other': 'Settled',
+  'settled.assumed': 'The agent assumes, and nobody chose: {what}',
+  'answer.note': 'Note: {note}',
 
   'recent.title': 'Recently settled',
   'recent.empty': 'Nothing yet.',
@@ -131,7 +137,10 @@ export default {
   'sign_in.or': 'Or paste a credential',
   'sign_in.field': 'Credential',
   'sign_in.button': 'Sign in',
-  'sign_in.refused': 'That credential was not accepted. It may have been used already or have expired.',
+  'sign_in.refused': 'That credential was not accepted: it is not one of this service, or it has expired or was revoked.',
+  'sign_in.not_a_person': 'That credential is not a person’s. Only people sign in here; take one that was made with --role person.',
+  'sign_in.stale': 'That link was used before or is too old. The command above prints a fresh one.',
+  'sign_in.where': 'On the machine where askbus up runs, yours is in ~/.askbus/credentials/person. For others it is made with askbus credential issue --role person.',
   'sign_in.unreachable': 'The service does not answer. Try again in a moment.',
 
   'nav.title': 'Views',
@@ -167,6 +176,7 @@ export default {
   'alone.all': 'Show all',
   'alone.question': 'One question',
   'alone.past': 'Settled',
+  'alone.unknown_session': 'Nothing is known of this session, or it is not for you to see.',
   'alone.unknown': 'There is no such question, or it is not for you to see.',
   'card.fold': 'Fold',
   'card.unfold': 'Unfold: {question}',

@@ -7,14 +7,16 @@ const words = {
   'app.connecting': '连接中',
   'app.skip': '跳到问题列表',
   'app.questions': '等待你回答的问题',
-  'app.signed_in': '当前用户：{person} · {tenant}',
+  'app.signed_in': '当前用户：{person}（租户：{tenant}）',
   'app.sign_out': '退出登录',
 
   'banner.offline': '连接已断开。现在作出的回答会先保存，恢复连接后自动发送。',
+  'banner.local': '如果服务已停止，请重新启动：askbus up',
   'banner.retry': '立即重试',
 
   'empty.title': '暂时没有问题',
   'empty.text': '智能体需要你决定时，问题会出现在这里。',
+  'empty.how': '想试一试，可以让脚本提一个问题：',
 
   'group.unknown': '智能体',
   'group.session': '会话 {session}',
@@ -22,6 +24,7 @@ const words = {
   'card.name': '来自 {asker} 的问题',
   'card.asked': '{time} 提出',
   'card.progress': '已回答 {done} / {total}',
+  'card.progress_declined': '已回答 {done} / {total}，不回答 {declined}',
   'card.number': '第 {number} 题，共 {total} 题',
   'card.recommended': '推荐',
   'card.several': '可多选',
@@ -50,10 +53,11 @@ const words = {
 
   'action.submit': '发送回答',
   'action.skip': '跳过',
-  'action.skip_hint': '智能体以推荐选项作为假设继续',
+  'action.skip_hint': '由智能体自行决定，其推荐选项成为假设',
   'action.dismiss': '不予回答',
-  'action.dismiss_hint': '拒绝回答这个问题',
+  'action.dismiss_hint': '你拒绝回答，智能体就此停下',
   'action.ask_back': '需要更多信息',
+  'action.ask_back_close': '改为回答',
   'action.ask_back_send': '向智能体追问',
   'action.ask_back_label': '你需要先了解什么？',
   'action.hold': '停止计时',
@@ -97,7 +101,7 @@ const words = {
 
   'who.you': '你',
   'who.someone': '他人',
-  'surface.web': '网页',
+  'surface.web': '面板',
   'surface.terminal': '终端',
   'surface.http': 'HTTP',
 
@@ -112,6 +116,8 @@ const words = {
   'settled.deferred': '已作为智能体的回复转交',
   'settled.off': '提问功能已关闭',
   'settled.other': '已结束',
+  'settled.assumed': '智能体的假设（并非有人选择）：{what}',
+  'answer.note': '备注：{note}',
 
   'recent.title': '最近结束',
   'recent.empty': '暂无记录。',
@@ -128,7 +134,10 @@ const words = {
   'sign_in.or': '或粘贴凭据',
   'sign_in.field': '凭据',
   'sign_in.button': '登录',
-  'sign_in.refused': '凭据未被接受，可能已使用过或已过期。',
+  'sign_in.refused': '凭据未被接受：不属于本服务，或已过期、已撤销。',
+  'sign_in.not_a_person': '这不是个人的凭据。只有个人可以在此登录，请使用以 --role person 生成的凭据。',
+  'sign_in.stale': '该链接已使用过或已过期。上面的命令会输出新的链接。',
+  'sign_in.where': '在运行 askbus up 的机器上，你的凭据在 ~/.askbus/credentials/person；其他人的凭据用 askbus credential issue --role person 生成。',
   'sign_in.unreachable': '服务没有响应，请稍后再试。',
 
   'nav.title': '视图',
@@ -164,6 +173,7 @@ const words = {
   'alone.all': '显示全部',
   'alone.question': '单个问题',
   'alone.past': '已结束',
+  'alone.unknown_session': '没有关于这个会话的内容，或你无权查看。',
   'alone.unknown': '没有这个问题，或你无权查看。',
   'card.fold': '折叠',
   'card.unfold': '展开：{question}',

@@ -1,0 +1,98 @@
+//! How a question reads once it is over: what was chosen, noted and assumed, and words nobody sent.
+
+use super::{fresh_link, says};
+use crate::support::{BINARY, asked, choose, id, one_question};
+use anyhow::Result;
+use askbus_testkit::{AskbusUp, Browser, McpStdio};
+use serde_json::json;
+
+// contract: A5 E9
+#[tokio::test]
+async fn what_the_agent_assumes_is_shown_wherever_its_question_is() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let question = json!({"questions": [{"question": "Which port?", "options": ["8080", "8081"], "recommended": 1}]});
+    agent.call(1, "ask_user", question).await?;
+    let shown = asked(&person, "Which port?").await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    browser.click(".card button[data-action=skip]").await?;
+    let assumed = "The agent assumes, and nobody chose: 8081";
+    says(&browser, ".card[data-state=settled] .assumed", assumed).await?;
+    let row = format!("[data-recent-id='{}'] .assumed", id(&shown));
+    says(&browser, &row, assumed).await?;
+    browser
+        .goto(&format!("{}/#/question/{}", up.url(), id(&shown)))
+        .await?;
+    says(&browser, ".past .assumed", assumed).await?;
+    // In the terminal too.
+    let history = up.askbus().run(&["history"]).await?;
+    let said = "assumed by the agent, chosen by nobody: 8081";
+    assert!(history.stdout.contains(said), "{history:?}");
+    browser.close().await
+}
+
+// contract: D4
+#[tokio::test]
+async fn a_note_is_called_one_and_is_no_part_of_the_answer() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let asking = crate::support::ask(up.askbus(), &person, "Deploy?", &["--choice", "yes"]).await?;
+    let (mut asking, clarify_id) = asking;
+    let args = [
+        "answer",
+        &clarify_id,
+        "--choose",
+        "yes",
+        "--note",
+        "by noon",
+    ];
+    let taken = up.askbus().run(&args).await?;
+    assert_eq!(taken.code, 0, "{taken:?}");
+    assert_eq!(
+        taken.stdout,
+        "Taken:\n  Deploy?\n    → yes\n    → note: by noon\n"
+    );
+    let done = asking.end().await?;
+    assert_eq!(done.stdout, "yes\n", "{done:?}");
+    assert!(done.stderr.contains("Note: by noon"), "{done:?}");
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    browser
+        .goto(&format!("{}/#/question/{clarify_id}", up.url()))
+        .await?;
+    says(&browser, ".past .chosen-text", "Note: by noon").await?;
+    browser.close().await
+}
+
+// contract: E9 N3
+#[tokio::test]
+async fn words_of_another_tab_stay_when_their_question_is_settled_elsewhere() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let question = one_question("Which colour?", &["red", "blue"]);
+    agent.call(1, "ask_user", question).await?;
+    let shown = asked(&person, "Which colour?").await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    let field = browser.find("textarea[data-question-id=q1]").await?;
+    field.send_keys("green, please").await?;
+    let kept = "Object.keys(localStorage).some((key) => key.startsWith('askbus.draft.'))";
+    browser.until(kept).await?;
+    // From now on this is another tab: the first one's words are not its own.
+    browser
+        .run("sessionStorage.removeItem('askbus.tab')")
+        .await?;
+    browser.page.refresh().await?;
+    browser.find(".card[data-state=waiting]").await?;
+    person.answer(id(&shown), &choose("o1")).await?;
+    browser.find(".card[data-state=settled]").await?;
+    assert_eq!(browser.run(&format!("return {kept}")).await?, true);
+    browser.page.refresh().await?;
+    says(&browser, ".card .kept", "green, please").await?;
+    browser.click(".card button[data-action=close]").await?;
+    browser.until(&format!("!{kept}")).await?;
+    browser.close().await
+}
