@@ -95,13 +95,48 @@ fn default_profiles() -> Vec<String> {
 
 /// The channels of a gateway; the message of an error names the channel and the key.
 pub(crate) fn options(tables: &[ChannelTable], home: &Path) -> Result<Vec<ChannelOptions>, String> {
-    tables.iter().map(|table| channel(table, home)).collect()
+    let mut secrets: Vec<(String, &str)> = Vec::new();
+    let mut options = Vec::new();
+    for table in tables {
+        let secret = secret(&home.join(&table.credential_file));
+        let secret = secret.map_err(|e| at(table, "credential_file", &e))?;
+        // What is signed for one of them would be good for the other.
+        let mut others = secrets.iter().filter(|(_, other)| *other != table.name);
+        if let Some((_, other)) = others.find(|(known, _)| *known == secret) {
+            let problem = format!("holds what channel {other} has; each needs its own");
+            return Err(at(table, "credential_file", &problem));
+        }
+        secrets.push((secret.clone(), &table.name));
+        options.push(channel(table, secret)?);
+    }
+    Ok(options)
 }
 
-fn channel(table: &ChannelTable, home: &Path) -> Result<ChannelOptions, String> {
-    let at = |key: &str, problem: &dyn std::fmt::Display| {
-        format!("channel {}: {key} {problem}", table.name)
-    };
+fn at(table: &ChannelTable, key: &str, problem: &dyn std::fmt::Display) -> String {
+    format!("channel {}: {key} {problem}", table.name)
+}
+
+/// Refuses people of whom a message could not say which one wrote it.
+fn told_apart(people: &[PersonTable]) -> Result<(), String> {
+    for (n, person) in people.iter().enumerate() {
+        match person.from.as_deref().map(str::trim) {
+            Some("") => return Err("is blank".to_owned()),
+            None if people.len() > 1 => {
+                return Err("is missing: several people are told apart by it".to_owned());
+            }
+            _ => {}
+        }
+        let before = people.iter().take(n).any(|other| other.from == person.from);
+        if before {
+            let from = person.from.as_deref().unwrap_or_default();
+            return Err(format!("names {from} twice"));
+        }
+    }
+    Ok(())
+}
+
+fn channel(table: &ChannelTable, secret: String) -> Result<ChannelOptions, String> {
+    let at = |key: &str, problem: &dyn std::fmt::Display| at(table, key, problem);
     let tenant = TenantId::new(&table.tenant).map_err(|e| at("tenant", &e))?;
     let profiles = table.profiles.iter().map(ProfileId::new);
     let profiles: Result<Vec<_>, _> = profiles.collect();
@@ -114,8 +149,7 @@ fn channel(table: &ChannelTable, home: &Path) -> Result<ChannelOptions, String> 
         })
     });
     let people = people.collect::<Result<Vec<_>, String>>()?;
-    let secret =
-        secret(&home.join(&table.credential_file)).map_err(|e| at("credential_file", &e))?;
+    told_apart(&table.people).map_err(|e| at("people.from", &e))?;
     let target = |url: &str| Target::parse(url).map_err(|e| at("url", &e));
     let (way, limits) = match table.kind {
         Kind::Webhook => {
@@ -253,6 +287,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), "signing", SIGNING, 0o600);
         write(dir.path(), "open", SIGNING, 0o644);
+        write(dir.path(), "copy", SIGNING.trim(), 0o600);
         write(dir.path(), "short", "whsec_c2hvcnQ=", 0o600);
         write(dir.path(), "two", "a\nb\n", 0o600);
         let table = |url: &str, file: &str, people: &str, more: &str| {
@@ -271,6 +306,20 @@ mod tests {
             (table(good, "two", ann, ""), "one line"),
             (table(good, "signing", "{ subject = \" \" }", ""), "people.subject"),
             (table(good, "signing", ann, "secret = \"x\""), "secret"),
+            (
+                table(good, "signing", "{ from = \"U1\", subject = \"ann\" }, { from = \"U1\", subject = \"bob\" }", ""),
+                "people.from names U1 twice",
+            ),
+            (
+                table(good, "signing", "{ from = \"U1\", subject = \"ann\" }, { subject = \"bob\" }", ""),
+                "people.from is missing",
+            ),
+            (table(good, "signing", "{ from = \" \", subject = \"ann\" }", ""), "people.from is blank"),
+            (
+                // The same key in another file is the same key.
+                table(good, "signing", ann, "") + &table(good, "copy", ann, "").replace("team", "ops"),
+                "channel ops: credential_file holds what channel team has",
+            ),
             (
                 table(good, "signing", ann, "limits = { message = { most = 9, unit = \"bytes\" }, messages = 1 }"),
                 "limits.message.most",

@@ -50,7 +50,7 @@ fn told_to(hook: &Hook, person: &str, profile: &str) -> Setup {
         }],
         way: Way::Webhook {
             target: Target::parse(hook.address()).unwrap(),
-            signing: SigningKey::parse(&Hook::key()).unwrap(),
+            signing: SigningKey::parse(&hook.key()).unwrap(),
         },
     };
     Setup {

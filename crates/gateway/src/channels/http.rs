@@ -14,7 +14,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// What is read of a response at most, in bytes.
-const MAX_RESPONSE: usize = 1024 * 1024;
+const MAX_RESPONSE: usize = 8 * 1024 * 1024;
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
 

@@ -21,8 +21,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The key that signs both ways unless another one is named.
-const KEY: [u8; 32] = [0x42; 32];
+/// How long a key is, in bytes.
+const KEY_BYTES: usize = 32;
 
 /// How a message is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,9 +83,11 @@ impl Hook {
     pub async fn start() -> Result<Self> {
         let folder = crate::places::folder()?;
         let credential = folder.path().join("signing");
-        private(&credential, &Self::key())?;
+        // One of its own: no channel takes what is signed for another.
+        let key = [u8::try_from(next() % 256)?; KEY_BYTES];
+        private(&credential, &written(&key))?;
         let shared = Arc::new(Shared {
-            key: Mutex::new(KEY.to_vec()),
+            key: Mutex::new(key.to_vec()),
             answer: watch::Sender::new(HookAnswer::Status(204)),
             seen: Mutex::default(),
             problem: Mutex::default(),
@@ -125,8 +127,8 @@ impl Hook {
     }
 
     /// The key that signs both ways, as it is written down.
-    pub fn key() -> String {
-        format!("whsec_{}", STANDARD.encode(KEY))
+    pub fn key(&self) -> String {
+        written(&lock(&self.shared.key))
     }
 
     /// From now on signs and checks with the key written down here.
@@ -250,6 +252,10 @@ impl Hook {
         ensure!(status == 200, "{status}: {body}");
         Ok(body)
     }
+}
+
+fn written(key: &[u8]) -> String {
+    format!("whsec_{}", STANDARD.encode(key))
 }
 
 /// A number that no other message has.
