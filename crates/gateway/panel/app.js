@@ -14,6 +14,7 @@ import { announce, showConnection } from './page.js';
 import { pastRow, readPast } from './past.js';
 import { PlanBook, PlanList } from './plans.js';
 import { RecentView } from './recent.js';
+import { request, speakFor } from './requests.js';
 import { readPlace } from './routes.js';
 import { applyTheme, wireSettings } from './settings.js';
 import { showSignIn, signOut, whoAmI, wireSignIn } from './sign-in.js';
@@ -37,6 +38,10 @@ const connection = new Connection({
   allowed: async () => {
     const who = await whoAmI();
     if (who === 'nobody') showSignIn(true);
+    else if (who !== 'unreachable' && isAnother(who)) {
+      location.reload();
+      return false;
+    }
     return who !== 'nobody';
   },
 });
@@ -114,7 +119,7 @@ async function showPast(place) {
     const page = await readHistory(new URLSearchParams({ session: place.id, limit: String(PAST) }));
     items = page?.items ?? [];
   } else if (place.view === 'question') {
-    const answer = await fetch(`/api/clarifications/${encodeURIComponent(place.id)}?html=1`).catch(() => null);
+    const answer = await request(`/api/clarifications/${encodeURIComponent(place.id)}?html=1`).catch(() => null);
     const found = answer?.ok ? readPast((await answer.json()).clarification) : null;
     if (found !== null) items = [found];
     else if (answer?.status === 404 || answer?.status === 400) {
@@ -125,19 +130,14 @@ async function showPast(place) {
   if (JSON.stringify(readPlace(location.hash)) !== JSON.stringify(place)) return;
   if (items.length === 0) {
     root.replaceChildren();
+    if (place.view === 'session' && !inbox.knows(place.id)) root.append(hint('alone.unknown_session'));
     return;
   }
   const title = el('h2', { class: 'past-title' });
   label(title, 'alone.past');
   root.replaceChildren(title, el('ul', { class: 'past-list' }, ...items.map((item) => pastRow(item, pastActions, place.view === 'question'))));
-    if (place.view === 'session' && !inbox.knows(place.id)) root.append(hint('alone.unknown_session'));
 }
 
-function wirePage() {
-  for (const node of document.querySelectorAll('[data-key]')) {
-    label(node, /** @type {import('./i18n.js').Key} */ (node.getAttribute('data-key') ?? ''));
-  }
-  for (const [id, key] of /** @type {const} */ ([
 /** @param {import('./i18n.js').Key} key */
 function hint(key) {
   const line = el('p', { class: 'hint' });
@@ -145,6 +145,11 @@ function hint(key) {
   return line;
 }
 
+function wirePage() {
+  for (const node of document.querySelectorAll('[data-key]')) {
+    label(node, /** @type {import('./i18n.js').Key} */ (node.getAttribute('data-key') ?? ''));
+  }
+  for (const [id, key] of /** @type {const} */ ([
     ['filter-text', 'filter.text'], ['filter-whose', 'filter.whose'], ['filter-session', 'filter.session'],
     ['filter-agent', 'filter.agent'], ['nav', 'nav.title'], ['history-text', 'filter.text'],
     ['history-reason', 'history.reason'], ['history-session', 'filter.session'], ['history-asker', 'filter.agent'],
@@ -176,6 +181,11 @@ function hint(key) {
   }, TICK_MS);
 }
 
+/** Another person than before: nothing of the first may stay in this page. @param {import('./sign-in.js').Me} who */
+function isAnother(who) {
+  return inbox.store.me !== '' && (inbox.store.me !== who.person || tenant !== who.tenant);
+}
+
 /** Finds out who is here, then opens the connection. */
 async function begin() {
   const who = await whoAmI();
@@ -189,8 +199,7 @@ async function begin() {
     return;
   }
   const { store } = inbox;
-  // Another person than before: nothing of the first may stay in this page.
-  if (store.me !== '' && (store.me !== who.person || tenant !== who.tenant)) {
+  if (isAnother(who)) {
     location.reload();
     return;
   }
@@ -198,6 +207,7 @@ async function begin() {
   if (store.me === '') {
     store.me = who.person;
     tenant = who.tenant;
+    speakFor(tenant, who.person);
     const owner = `${encodeURIComponent(tenant)}.${encodeURIComponent(who.person)}`;
     outbox.start(owner);
     teller.start(owner);

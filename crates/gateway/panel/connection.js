@@ -3,6 +3,7 @@
  * that wait for news.
  */
 import { Polling } from './polling.js';
+import { spokenFor } from './requests.js';
 
 /** The shortest and the longest wait before another try. */
 const FIRST_WAIT_MS = 500;
@@ -122,7 +123,7 @@ export class Connection {
   #open() {
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
     const after = this.#lastSeq > 0 ? `&after=${this.#lastSeq}` : '';
-    const socket = new WebSocket(`${scheme}://${location.host}/ws?surface=panel${after}`);
+    const socket = new WebSocket(`${scheme}://${location.host}/ws?surface=panel${after}${spokenFor()}`);
     this.#socket = socket;
     this.#hello = setTimeout(() => socket.close(), HELLO_MS);
     socket.addEventListener('message', (event) => {

@@ -12,7 +12,7 @@ const PATIENCE_MS = 8000;
 const AGAIN_MS = 3000;
 
 /** Refusals that concern the moment, not the answer. */
-const FOR_NOW = new Set(['UNAVAILABLE', 'RATE_LIMITED', 'FULL', 'INTERNAL']);
+const FOR_NOW = new Set(['UNAVAILABLE', 'RATE_LIMITED', 'FULL', 'INTERNAL', 'UNAUTHENTICATED']);
 /** What a refusal is called when the question is settled already. */
 const OVER = new Set([
   'UNKNOWN_CLARIFICATION', 'response', 'ask_back', 'dismissed', 'skipped',

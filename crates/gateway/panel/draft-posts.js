@@ -2,6 +2,7 @@
  * Drafts on their way as requests: one at a time, of each question the last, and again a little later
  * when the service could not take it.
  */
+import { post } from './requests.js';
 
 /** The service takes one draft a second of each person, from whatever tab. */
 const AGAIN_MS = 1100;
@@ -42,9 +43,7 @@ export class DraftPosts {
 /** Whether a draft was taken, or never will be. @param {any} message */
 async function isDone({ event, clarify_id, ...body }) {
   try {
-    const answer = await fetch(`/api/clarifications/${encodeURIComponent(clarify_id)}/draft`, {
-      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
-    });
+    const answer = await post(`/api/clarifications/${encodeURIComponent(clarify_id)}/draft`, body);
     return answer.status !== 429 && answer.status < 500;
   } catch {
     return false;

@@ -2,6 +2,7 @@
 import { byId, el } from './dom.js';
 import { label } from './i18n.js';
 import { pastRow, readPasts } from './past.js';
+import { request } from './requests.js';
 
 /** @typedef {import('./past.js').Past} Past */
 
@@ -18,7 +19,7 @@ const FIELDS = /** @type {const} */ (['text', 'reason', 'session', 'asker']);
  */
 export async function readHistory(query) {
   try {
-    const answer = await fetch(`/api/history?${query}`, { headers: { Accept: 'application/json' } });
+    const answer = await request(`/api/history?${query}`);
     if (!answer.ok) return null;
     const body = await answer.json();
     return { items: readPasts(body.clarifications), next: typeof body.next === 'number' ? body.next : null };

@@ -8,6 +8,7 @@ import { whereTo } from './late.js';
 import { prose } from './markdown.js';
 import { answerAsText, answerParts, assumedLine, NOTHING, noteLine, readOutcome, settledSentence } from './outcome.js';
 import { inWords, withPlain } from './plain.js';
+import { request } from './requests.js';
 import { addressOf, questionPlace, sessionPlace } from './routes.js';
 
 /** @typedef {import('./recent.js').Settled & {asker?: import('./types.js').Asker|null, html?: Record<string, import('./types.js').QuestionHtml>}} Past */
@@ -83,7 +84,7 @@ export function pastRow(item, actions, open) {
 /** @param {string} id @returns {Promise<Record<string, import('./types.js').QuestionHtml>>} */
 async function renderedTexts(id) {
   try {
-    const answer = await fetch(`/api/clarifications/${encodeURIComponent(id)}?html=1`);
+    const answer = await request(`/api/clarifications/${encodeURIComponent(id)}?html=1`);
     return answer.ok ? ((await answer.json()).clarification?.html ?? {}) : {};
   } catch {
     return {};
@@ -110,17 +111,17 @@ function body(item, outcome, actions) {
     });
     if (options.length > 0) node.append(el('ul', { class: 'past-options' }, ...options));
     node.append(...texts.map((text) => words('p', 'chosen-text', text)));
-    if (outcome.dismissed_questions?.includes(question.id)) {
     if (note !== null) node.append(noteLine(note));
+    if (outcome.dismissed_questions?.includes(question.id)) {
       const declined = el('p', { class: 'hint' });
       label(declined, 'history.declined');
       node.append(declined);
     }
   }
   if (outcome.text) node.append(words('p', 'chosen-text', outcome.text));
-  for (const late of item.late_answers ?? []) node.append(lateLine(item, late, actions));
   const assumed = assumedLine(item.questions, outcome);
   if (assumed !== null) node.append(assumed);
+  for (const late of item.late_answers ?? []) node.append(lateLine(item, late, actions));
   const copy = button('copy-markdown', 'link', 'card.copy_markdown');
   copyOnClick(copy, () => asMarkdown(item.questions, answers, outcome.text, outcome, actions.me()));
   const address = button('copy-link', 'link', 'card.copy_link');

@@ -3,6 +3,7 @@
  * service answers when there is something, and sends what the person does as requests.
  */
 import { DraftPosts } from './draft-posts.js';
+import { post, request } from './requests.js';
 
 /** A pause after an answer that holds nothing new: a proxy may answer at once. */
 const PAUSE_MS = 300;
@@ -50,7 +51,7 @@ export class Polling {
         const wanted = new URLSearchParams({ surface: 'panel', tab: this.#handlers.tab() });
         if (known > 0) wanted.set('after', String(known));
         if (heard !== '') wanted.set('since', heard);
-        const answer = await fetch(`/api/events?${wanted}`, { signal: asking.signal, headers: { Accept: 'application/json' } });
+        const answer = await request(`/api/events?${wanted}`, { signal: asking.signal });
         if (!answer.ok) break;
         const { events, seq, now } = await answer.json();
         if (asking.signal.aborted) return;
@@ -90,9 +91,7 @@ export class Polling {
     /** @type {any} */
     let said;
     try {
-      const answer = await fetch(`/api/clarifications/${encodeURIComponent(clarify_id)}/${place}`, {
-        method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
-      });
+      const answer = await post(`/api/clarifications/${encodeURIComponent(clarify_id)}/${place}`, body);
       said = await answer.json();
     } catch {
       // Whoever sent it sends it again.

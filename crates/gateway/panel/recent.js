@@ -6,6 +6,7 @@ import { whereTo } from './late.js';
 import { answerAsText, assumedLine, settledSentence } from './outcome.js';
 import { readPasts, settledAt } from './past.js';
 import { inWords } from './plain.js';
+import { request } from './requests.js';
 import { questionPlace } from './routes.js';
 
 /** @typedef {import('./types.js').Outcome} Outcome */
@@ -50,7 +51,7 @@ export class RecentView {
     /** @type {Settled[]} */
     let found = [];
     try {
-      const answer = await fetch(`/api/clarifications?status=settled&limit=${LIMIT}`, { headers: { Accept: 'application/json' } });
+      const answer = await request(`/api/clarifications?status=settled&limit=${LIMIT}`);
       if (!answer.ok) return [];
       found = readPasts((await answer.json()).clarifications);
     } catch {
@@ -80,9 +81,9 @@ export class RecentView {
     const shown = items.filter((item) => !this.#hidden(item.clarify_id));
     this.#list.replaceChildren(...shown.map((item) => this.#row(item)));
     this.#empty.hidden = shown.length > 0;
-  }
     // Who has answered before knows how it is asked.
     byId('empty-how').hidden = items.length > 0;
+  }
 
   /** @param {Settled} item */
   #row(item) {
@@ -102,9 +103,9 @@ export class RecentView {
     const row = el('li', { class: 'recent-item', 'data-recent-id': item.clarify_id, 'data-reason': item.reason },
       el('div', { class: 'recent-line' }, how, time), question);
     if (said !== '') row.append(words('p', 'recent-answer', said));
-    const mine = (item.late_answers ?? []).filter((late) => late.actor?.person === this.#me());
     const assumed = assumedLine(item.questions, item);
     if (assumed !== null) row.append(assumed);
+    const mine = (item.late_answers ?? []).filter((late) => late.actor?.person === this.#me());
     for (const late of mine) row.append(this.#late(item, late));
     return row;
   }

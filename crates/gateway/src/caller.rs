@@ -3,6 +3,7 @@
 use crate::feed::Viewer;
 use crate::gateway::Gateway;
 use crate::reply::Refusal;
+use crate::sign_in::form_field;
 use askbus_credential::{Credential, CredentialError, Role};
 use askbus_domain::{Clarification, GroupId, Rights, SessionId, TenantId};
 use askbus_wire::error::ErrorCode;
@@ -10,7 +11,11 @@ use askbus_wire::messages::PersonPresent;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderMap, header};
+use percent_encoding::percent_decode_str;
 use std::sync::Arc;
+
+/// The header that says whom the caller means to speak for.
+const AS: &str = "askbus-as";
 
 /// A verified credential and the token it came in.
 #[derive(Debug)]
@@ -155,6 +160,23 @@ impl Person {
     }
 }
 
+/// Whom the caller means to speak for, where they say so: a page stays open while its browser may become
+/// another person's, and what the first one wrote must not go out in the name of the second. In the header
+/// `Askbus-As`, or the parameter `as` where there can be no header: tenant and person, percent-encoded,
+/// with a slash between them.
+fn means(parts: &Parts) -> Option<(String, String)> {
+    let named = match parts.headers.get(AS) {
+        Some(value) => String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        None => {
+            let query = parts.uri.query()?;
+            form_field(query.as_bytes(), "as")?
+        }
+    };
+    let (tenant, person) = named.split_once('/').unwrap_or((&named, ""));
+    let text = |token: &str| percent_decode_str(token).decode_utf8_lossy().into_owned();
+    Some((text(tenant), text(person)))
+}
+
 fn shown(parts: &Parts) -> Shown {
     parts
         .extensions
@@ -180,6 +202,16 @@ impl FromRequestParts<Arc<Gateway>> for Person {
             return Err(Refusal::new(ErrorCode::Forbidden, message));
         }
         served(gateway, caller)?;
+        let credential = &caller.credential;
+        if means(parts).is_some_and(|(tenant, person)| {
+            tenant != credential.tenant.as_str() || person != credential.subject.as_str()
+        }) {
+            let message = format!(
+                "this browser is signed in as {} now; nothing was done; load the page again",
+                credential.subject
+            );
+            return Err(Refusal::new(ErrorCode::Unauthenticated, message));
+        }
         Ok(Person(Arc::clone(caller)))
     }
 }

@@ -19,7 +19,7 @@ use axum::body::Body;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
@@ -46,6 +46,8 @@ pub(crate) struct Gateway {
     pub session_binding: Channels,
     pub mcp: Option<Channel>,
     pub desk: Desk,
+    /// Ids of credentials with which a browser has just signed out.
+    pub signed_out: broadcast::Sender<String>,
     pub single_machine: bool,
     pub local_tenant: TenantId,
     pub host_names: Vec<String>,
@@ -130,6 +132,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         session_binding: options.session_binding.channels()?,
         mcp: options.mcp.map(|target| target.channel()).transpose()?,
         desk: Desk::new(options.sign_in),
+        signed_out: broadcast::Sender::new(64),
         bus: options.bus,
         clock: options.clock,
         verifier: options.verifier,

@@ -1,7 +1,7 @@
 //! Signing in: a one-time link or an issued credential becomes the cookie of one browser.
 
 use crate::body;
-use crate::caller::Person;
+use crate::caller::{Person, Shown};
 use crate::fence;
 use crate::gateway::Gateway;
 use crate::options::SignIn;
@@ -203,8 +203,18 @@ pub(crate) async fn by_credential(
     Ok(response)
 }
 
-/// `POST /api/sign-out`: forgets the cookie.
-pub(crate) async fn out(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Response {
+/// `POST /api/sign-out`: forgets the cookie, and ends the live connections of all tabs that have it.
+pub(crate) async fn out(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(shown): Extension<Shown>,
+    headers: HeaderMap,
+) -> Response {
+    if let Shown::Good(caller) = shown
+        && caller.browser
+    {
+        // An error only says that no connection is open.
+        let _ = gateway.signed_out.send(caller.credential.id.clone());
+    }
     let mut response = ok(&json!({"ok": true}));
     set_cookie(&gateway, &headers, &mut response, "", Duration::ZERO);
     response

@@ -189,6 +189,7 @@ impl Socket {
         after: Option<u64>,
         stream: &mut (impl futures::Stream<Item = Result<Message, axum::Error>> + Unpin),
     ) -> Step {
+        let mut signed_out = self.gateway.signed_out.subscribe();
         let mut seen = after.unwrap_or(u64::MAX);
         let mut snapshot = self.gateway.feed.snapshot(&self.person.viewer(), seen);
         if self.speech == Speech::Studio {
@@ -209,6 +210,7 @@ impl Socket {
                 () = self.gateway.shutdown.cancelled() => {
                     return Err(End::Close(close_code::AWAY, "the service is stopping; reconnect"));
                 }
+                signed_out = signed_out.recv() => self.check_on_browser(signed_out)?,
                 frame = stream.next() => self.hear(frame).await?,
                 Some(done) = self.in_flight.next(), if !self.in_flight.is_empty() => {
                     for object in done {
@@ -239,6 +241,18 @@ impl Socket {
                 _ = ping.tick() => self.check_on_client().await?,
             }
         }
+    }
+
+    /// A tab of a browser from which somebody signed out looks on no longer.
+    fn check_on_browser(&self, signed_out: Result<String, RecvError>) -> Step {
+        let caller = &self.person.0;
+        // Too many at once to know: who is still signed in connects again.
+        let own = signed_out.map_or(true, |id| id == caller.credential.id);
+        if caller.browser && own {
+            let reason = "signed out in this browser; sign in";
+            return Err(End::Close(close_code::POLICY, reason));
+        }
+        Ok(())
     }
 
     async fn check_on_client(&mut self) -> Step {
