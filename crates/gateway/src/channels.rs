@@ -7,6 +7,8 @@
 mod backlog;
 mod catching_up;
 mod chat;
+#[cfg(test)]
+mod fuzz;
 mod http;
 mod ilink;
 mod options;
@@ -294,7 +296,7 @@ pub(crate) fn start(gateway: &Arc<Gateway>) {
             let (gateway, peers) = (Arc::clone(&gateway), Arc::clone(&peers));
             serving.spawn(owner::run(gateway, Arc::clone(channel), peers));
         }
-        serving.join_all().await;
+        while serving.join_next().await.is_some() {}
         // Only now nothing is told any more by this one.
         presence::farewell(&gateway).await;
     });

@@ -129,6 +129,11 @@ pub(super) async fn updates(target: &Target, bot: &str, cursor: &str) -> Result<
         Err(Failed::NoResponse(NoResponse::Silent(_))) => Response::default(),
         other => other?,
     };
+    new(response, cursor)
+}
+
+/// What a response says that came after `cursor`.
+fn new(response: Response, cursor: &str) -> Result<Updates, Failed> {
     if response.get_updates_buf.len() > MAX_CURSOR {
         return Err(Failed::Unreadable);
     }
@@ -137,6 +142,12 @@ pub(super) async fn updates(target: &Target, bot: &str, cursor: &str) -> Result<
         messages: response.msgs.into_iter().filter_map(received).collect(),
         cursor: next.unwrap_or_else(|| cursor.to_owned()),
     })
+}
+
+/// Reads the body of an answer, as [`updates`] does.
+#[cfg(test)]
+pub(super) fn read_any_updates(body: &[u8], cursor: &str) -> Result<Updates, Failed> {
+    new(read(body)?, cursor)
 }
 
 /// Sends one text to a person.
@@ -181,8 +192,13 @@ async fn call(
     if status != StatusCode::OK {
         return Err(Failed::Status(status.as_u16()));
     }
-    let body = if body.is_empty() { "{}".into() } else { body };
-    let response: Response = serde_json::from_slice(&body).map_err(|_| Failed::Unreadable)?;
+    read(&body)
+}
+
+/// What a body says.
+fn read(body: &[u8]) -> Result<Response, Failed> {
+    let body = if body.is_empty() { b"{}" } else { body };
+    let response: Response = serde_json::from_slice(body).map_err(|_| Failed::Unreadable)?;
     match (response.errcode, response.ret) {
         (SIGNED_OUT, _) | (_, SIGNED_OUT) => Err(Failed::SignedOut),
         (0, 0) => Ok(response),

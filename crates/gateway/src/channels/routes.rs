@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 /// A reply as a webhook sends it.
 #[derive(Debug, Deserialize)]
-struct Sent {
-    text: String,
+pub(super) struct Sent {
+    pub(super) text: String,
     /// An id, a name, or the message that is quoted.
     #[serde(default)]
     reply_to: Option<String>,
@@ -106,7 +106,7 @@ fn said(value: Option<&str>) -> Option<&str> {
     value.filter(|value| !value.trim().is_empty())
 }
 
-fn read(bytes: &[u8]) -> Result<Sent, Refusal> {
+pub(super) fn read(bytes: &[u8]) -> Result<Sent, Refusal> {
     // A list would be taken for an object's fields in their order.
     let object: Result<serde_json::Map<String, Value>, _> = serde_json::from_slice(bytes);
     let sent = object.and_then(|object| serde_json::from_value(Value::Object(object)));
