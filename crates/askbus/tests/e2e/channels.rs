@@ -2,7 +2,11 @@
 
 mod deliveries;
 mod handing_over;
+mod on_nats;
+mod place;
+mod replies;
 mod wechat;
+mod wechat_replies;
 
 use crate::support::BINARY;
 use anyhow::{Context as _, Result, ensure};
