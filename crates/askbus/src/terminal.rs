@@ -258,6 +258,11 @@ fn late_answer(out: &mut String, late: &Value, clarify_id: &str) {
         }
     }
     own_words(out, text(late, "text"));
+    // What says something without a word.
+    let act = text(late, "action");
+    if matches!(act, "dismiss" | "skip") {
+        let _ = writeln!(out, "    ↳ {act}");
+    }
     if let Some(place) = pass_on::where_to(text(late, "goes_on")) {
         let _ = writeln!(out, "    {place}");
     } else if late.get("may_pass_on") == Some(&Value::Bool(true)) {

@@ -119,6 +119,20 @@ export function assumedLine(questions, outcome) {
   return line;
 }
 
+/** Acts that say something without a word, as the history calls them. */
+const ACTS = /** @type {const} */ ({ dismiss: 'reason.dismissed', skip: 'reason.skipped', ask_back: 'reason.ask_back' });
+
+/**
+ * An answer that came too late, as text.
+ * @param {Question[]} questions
+ * @param {import('./types.js').LateAnswer} late
+ */
+export function lateAsText(questions, late) {
+  const said = answerAsText(questions, late.answers ?? [], late.text);
+  const act = Object.entries(ACTS).find(([action]) => action === late.action);
+  return said === '' && act ? t(act[1]) : said;
+}
+
 /**
  * What was chosen, question by question.
  * @param {Question[]} questions

@@ -6,7 +6,7 @@ import { button, el, words } from './dom.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
 import { prose } from './markdown.js';
-import { answerAsText, answerParts, assumedLine, NOTHING, noteLine, readOutcome, settledSentence } from './outcome.js';
+import { answerParts, assumedLine, lateAsText, NOTHING, noteLine, readOutcome, settledSentence } from './outcome.js';
 import { inWords, withPlain } from './plain.js';
 import { request } from './requests.js';
 import { addressOf, questionPlace, sessionPlace } from './routes.js';
@@ -138,7 +138,7 @@ function lateLine(item, late, actions) {
   const line = el('div', { class: 'row recent-late-line' });
   const text = el('div', { class: 'recent-late', dir: 'auto' });
   label(text, 'text.plain', () => ({
-    text: `${mine ? t('recent.late') : t('history.late', { who: late.actor?.person ?? t('who.someone') })} ${answerAsText(item.questions, late.answers ?? [], late.text)}${late.goes_on ? `\n${whereTo(late.goes_on)}` : ''}`,
+    text: `${mine ? t('recent.late') : t('history.late', { who: late.actor?.person ?? t('who.someone') })} ${lateAsText(item.questions, late)}${late.goes_on ? `\n${whereTo(late.goes_on)}` : ''}`,
   }));
   line.append(text);
   if (mine && late.may_pass_on === true) {

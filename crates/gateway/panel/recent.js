@@ -3,7 +3,7 @@ import { byId, el, words } from './dom.js';
 import { clockTime } from './clock-view.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
-import { answerAsText, assumedLine, settledSentence } from './outcome.js';
+import { answerAsText, assumedLine, lateAsText, settledSentence } from './outcome.js';
 import { readPasts, settledAt } from './past.js';
 import { inWords } from './plain.js';
 import { request } from './requests.js';
@@ -116,7 +116,7 @@ export class RecentView {
     const may = late.may_pass_on === true;
     const caption = el('span');
     label(caption, 'recent.late');
-    const said = words('span', 'recent-late-text', answerAsText(item.questions, late.answers ?? [], late.text));
+    const said = words('span', 'recent-late-text', lateAsText(item.questions, late));
     const where = el('span', { class: 'recent-late-where' });
     if (may || goes !== null) label(where, 'text.plain', () => ({ text: whereTo(goes) }));
     const line = el('div', { class: 'row recent-late-line' }, el('div', { class: 'recent-late' }, caption, ' ', said, ' ', where));

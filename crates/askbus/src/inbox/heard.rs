@@ -2,8 +2,8 @@
 //! skipped: a newer service may say more.
 
 use askbus_domain::{
-    Addressee, AnswerEntry, AskerInfo, ClarifyId, Clock, GoesOn, Millis, Parent, QuestionAnswer,
-    QuestionId, Questions, Reason, SessionId, Timestamp,
+    Addressee, AnswerEntry, AskerInfo, Assumption, ClarifyId, Clock, GoesOn, Millis, Parent,
+    QuestionAnswer, QuestionId, Questions, Reason, SessionId, Timestamp,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -92,6 +92,9 @@ pub(super) struct Outcome {
     pub answers: Vec<QuestionAnswer>,
     #[serde(default)]
     pub partial: Vec<QuestionAnswer>,
+    /// What the agent went on with where nobody chose.
+    #[serde(default)]
+    pub assumptions: Vec<Assumption>,
     #[serde(default)]
     pub dismissed_questions: Vec<QuestionId>,
     #[serde(default)]

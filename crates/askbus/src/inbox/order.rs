@@ -1,5 +1,5 @@
-//! The order of what waits: the nearest deadline first, and with it all of its session; questions of
-//! sub-agents stand with the session they work for, after its own. It does not depend on holds, so
+//! The order of what waits: what this person may answer, the nearest deadline first, and with it all of
+//! its session, then what others are to answer; questions of sub-agents stand with the session they work for, after its own. It does not depend on holds, so
 //! that nothing moves because somebody touched it.
 
 use super::entry::Entry;
@@ -29,7 +29,8 @@ pub(super) fn rows(entries: &BTreeMap<ClarifyId, Entry>) -> Vec<Row> {
     let mut sorted: Vec<&Entry> = entries.values().collect();
     sorted.sort_by_key(|e| {
         let r = &e.request;
-        (r.deadline.unwrap_or(i64::MAX), r.requested_at, r.clarify_id)
+        let due = r.deadline.unwrap_or(i64::MAX);
+        (!r.may_answer, due, r.requested_at, r.clarify_id)
     });
     let mut places: HashMap<&SessionId, usize> = HashMap::new();
     let mut groups: Vec<(&SessionId, Vec<&Entry>)> = Vec::new();

@@ -167,9 +167,10 @@ impl State {
         usize::from(self.size.1.saturating_sub(4)).max(4)
     }
 
-    /// How many wait for an answer.
+    /// How many wait for an answer of this person.
     pub(super) fn waiting(&self) -> usize {
-        self.entries.values().filter(|e| e.is_open()).count()
+        let waits = |e: &&Entry| e.is_open() && e.request.may_answer;
+        self.entries.values().filter(waits).count()
     }
 
     /// The question that is selected.

@@ -38,6 +38,10 @@ pub(super) struct Words {
     pub own_words: &'static str,
     pub own_words_also: &'static str,
     pub note: &'static str,
+    /// A note where it stands beside an answer.
+    pub noted: fn(&str) -> String,
+    /// What the agent went on with where nobody chose.
+    pub assumed: fn(&str) -> String,
     /// What stands before a field that is open.
     pub field: fn(&str) -> String,
     pub decline: &'static str,

@@ -99,6 +99,12 @@ fn ended(sheet: &mut Sheet, state: &State, look: Look, entry: &Entry, outcome: &
     for answer in answers {
         given(sheet, state, look, entry, answer);
     }
+    for assumption in &outcome.assumptions {
+        let asked = |q: &askbus_domain::Question| q.id == assumption.question_id;
+        let place = entry.request.questions.iter().position(asked);
+        let assumed = (words.assumed)(&shown(&assumption.label));
+        sheet.lead(&lead(state, entry, place), &assumed, look.dim(), look.dim());
+    }
     if let Some(text) = outcome.text.as_ref().filter(|t| !t.trim().is_empty()) {
         sheet.lead("  → ", &shown(text), look.good(), look.good());
     }
@@ -114,8 +120,12 @@ fn given(sheet: &mut Sheet, state: &State, look: Look, entry: &Entry, answer: &Q
     for option in &answer.options {
         sheet.lead(&lead, &shown(&option.label), look.good(), look.good());
     }
-    for words in [&answer.text, &answer.note].into_iter().flatten() {
-        sheet.lead(&lead, &shown(words), look.good(), look.good());
+    if let Some(text) = &answer.text {
+        sheet.lead(&lead, &shown(text), look.good(), look.good());
+    }
+    if let Some(note) = &answer.note {
+        let note = (words(state.language).noted)(&shown(note));
+        sheet.lead(&lead, &note, look.good(), look.good());
     }
 }
 
@@ -152,11 +162,12 @@ fn own(
         {
             sheet.lead(&lead, &shown(&option.label), look.dim(), look.strong());
         }
-        for words in [&filled.text, &filled.note]
-            .into_iter()
-            .filter_map(|f| f.words())
-        {
-            sheet.lead(&lead, &shown(words), look.dim(), look.strong());
+        if let Some(text) = filled.text.words() {
+            sheet.lead(&lead, &shown(text), look.dim(), look.strong());
+        }
+        if let Some(note) = filled.note.words() {
+            let note = (words(state.language).noted)(&shown(note));
+            sheet.lead(&lead, &note, look.dim(), look.strong());
         }
     }
     if let Some(words) = draft.ask_back.words() {

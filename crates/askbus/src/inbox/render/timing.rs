@@ -54,7 +54,8 @@ pub(super) fn line(state: &State, look: Look, entry: &Entry) -> Option<(String, 
     let left = clock.remaining(request.held, state.now);
     let open = || about(state.now.until(clock.cap), words);
     match clock.phase(request.issued(), request.held, state.now) {
-        Phase::Hidden => None,
+        // A countdown hurries and stays out of sight at first; how long there is does not.
+        Phase::Hidden => Some(((words.open_for)(&about(left, words)), look.dim())),
         Phase::Countdown if left <= URGENT => {
             Some(((words.left)(&countdown(left, words)), look.bad()))
         }

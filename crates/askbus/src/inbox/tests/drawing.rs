@@ -167,6 +167,36 @@ fn nothing_of_ours_is_cut_in_a_small_window() {
 }
 
 // contract: D4
+// contract: A4 A5
+#[test]
+fn what_is_assumed_and_noted_is_called_so_and_how_long_there_is_stands_in_the_card() {
+    let asked = with(
+        question(1, "Which port?", &["8080", "8081"]),
+        json!({"requested_at": T0, "deadline": T0 + 300_000, "grace_ms": 60_000}),
+    );
+    let mut stage = Stage::with(&[asked]);
+    stage.keys("\n");
+    assert!(
+        stage.screen().contains("open for 5 min"),
+        "{}",
+        stage.screen()
+    );
+    let mut ended = resolved(1, "ann", "8080");
+    ended["answers"][0]["note"] = json!("by noon");
+    ended["assumptions"] = json!([{"question_id": "q1", "option_id": "o2", "label": "8081"}]);
+    stage.hear(ended);
+    for words in [
+        "→ Note: by noon",
+        "→ assumed by the agent, chosen by nobody: 8081",
+    ] {
+        assert!(
+            stage.screen().contains(words),
+            "{words}: {}",
+            stage.screen()
+        );
+    }
+}
+
 #[test]
 fn the_list_says_the_words_of_markdown_and_the_card_shows_it() {
     let text = "Which **index** for `orders`?";

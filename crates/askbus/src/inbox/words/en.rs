@@ -40,6 +40,8 @@ pub(super) static EN: Words = Words {
     own_words: "Your answer",
     own_words_also: "Or in your own words",
     note: "Note",
+    noted: |note| format!("Note: {note}"),
+    assumed: |label| format!("assumed by the agent, chosen by nobody: {label}"),
     field: |name| format!("{name}:"),
     decline: "Decline this question",
     declined: "Declined",

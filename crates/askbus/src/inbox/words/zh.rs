@@ -55,6 +55,8 @@ pub(super) static ZH: Words = Words {
     own_words: "你的回答",
     own_words_also: "或者用自己的话回答",
     note: "备注",
+    noted: |note| format!("备注：{note}"),
+    assumed: |label| format!("智能体的假设（并非有人选择）：{label}"),
     field: |name| format!("{name}："),
     decline: "不回答此题",
     declined: "已拒绝回答",
