@@ -2,6 +2,7 @@
  * The live connection: one WebSocket, opened again when it is lost; where none gets through, requests
  * that wait for news.
  */
+import { isShortEnough } from './limits.js';
 import { Polling } from './polling.js';
 import { spokenFor } from './requests.js';
 
@@ -101,7 +102,9 @@ export class Connection {
     if (!this.#online) return false;
     if (this.#polling.running) return this.#polling.send(message);
     if (this.#socket?.readyState !== WebSocket.OPEN) return false;
-    this.#socket.send(JSON.stringify(message));
+    const text = JSON.stringify(message);
+    if (!isShortEnough(text)) return false;
+    this.#socket.send(text);
     return true;
   }
 

@@ -95,7 +95,8 @@ export function arrange(parent, wanted) {
 
 /**
  * Changes the page so that what the person looks at stays where it is on the screen. At the very
- * top, with nothing focused, new things may push the rest down.
+ * top, with nothing focused, new things may push the rest down. Where cards out of sight turn out
+ * higher or lower than was estimated later on, the browser's own scroll anchoring sees to it.
  * @param {HTMLElement} root
  * @param {string} selector What may serve as a fixed point.
  * @param {() => void} change

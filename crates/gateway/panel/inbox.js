@@ -41,6 +41,9 @@ const UNFOLDED = 3;
  * @property {import('./telling.js').Teller} teller
  */
 
+/** How long until a hold is asked for again that the service could not take just now. */
+const HOLD_AGAIN_MS = 1000;
+
 export class Inbox {
   store;
   /** @type {Map<string, CardView>} */
@@ -125,6 +128,11 @@ export class Inbox {
       draft: (id) => this.#onDraft(id, message),
       planned: () => {
         this.#dirty = true;
+      },
+      holdAgain: (id) => {
+        setTimeout(() => {
+          if (this.#holds.has(id)) this.#askForHold(id);
+        }, HOLD_AGAIN_MS);
       },
       ready: (pending, gone) => {
         if (gone !== null) this.#askersGone(gone);
@@ -257,13 +265,17 @@ export class Inbox {
 
   /** What could not be sent is sent. */
   online() {
-    const { connection, drafts } = this.#parts;
-    for (const id of this.#holds) {
-      connection.send({ event: 'clarify.hold', clarify_id: id, session_id: this.store.get(id)?.request.session_id });
-    }
+    const { drafts } = this.#parts;
+    for (const id of this.#holds) this.#askForHold(id);
     this.delivery?.sendAll();
     drafts.online();
     for (const card of this.cards.values()) card.update();
+  }
+
+  /** @param {string} id */
+  #askForHold(id) {
+    const { connection } = this.#parts;
+    connection.send({ event: 'clarify.hold', clarify_id: id, session_id: this.store.get(id)?.request.session_id });
   }
 
   offline() {

@@ -1,14 +1,19 @@
 /** What the service takes and shows; it says so in its first message. */
 
 /** Nothing is refused here before the service has said what it refuses. */
-const limits = { answer_chars: Number.POSITIVE_INFINITY, shown_header_chars: Number.POSITIVE_INFINITY };
+const limits = {
+  answer_chars: Number.POSITIVE_INFINITY,
+  shown_header_chars: Number.POSITIVE_INFINITY,
+  frame_bytes: Number.POSITIVE_INFINITY,
+};
 
 /** @param {unknown} said The `limits` of a `hello`. */
 export function learnLimits(said) {
   if (typeof said !== 'object' || said === null) return;
-  const { answer_chars, shown_header_chars } = /** @type {Record<string, unknown>} */ (said);
+  const { answer_chars, shown_header_chars, frame_bytes } = /** @type {Record<string, unknown>} */ (said);
   if (typeof answer_chars === 'number' && answer_chars > 0) limits.answer_chars = answer_chars;
   if (typeof shown_header_chars === 'number' && shown_header_chars > 0) limits.shown_header_chars = shown_header_chars;
+  if (typeof frame_bytes === 'number' && frame_bytes > 0) limits.frame_bytes = frame_bytes;
 }
 
 /** The longest text or note of an answer, in characters. */
@@ -22,6 +27,12 @@ export function longestAnswer() {
  */
 export function isTooLong(text) {
   return text.length > limits.answer_chars && [...text].length > limits.answer_chars;
+}
+
+/** Whether the service reads a message of this length; a longer one would end the connection. @param {string} text */
+export function isShortEnough(text) {
+  // No UTF-16 unit takes more than three bytes.
+  return text.length * 3 <= limits.frame_bytes || new TextEncoder().encode(text).length <= limits.frame_bytes;
 }
 
 /** A header as far as it is shown. @param {string} header */

@@ -19,6 +19,7 @@ export class QuestionView {
   #clear;
   #tooLong = tooLongWarning();
   #question;
+  #total;
   #locked = false;
   #declined = false;
   #hint = el('p', { class: 'hint several', hidden: true });
@@ -35,6 +36,7 @@ export class QuestionView {
    */
   constructor(question, number, total, edited, html = {}) {
     this.#question = question;
+    this.#total = total;
     const legend = el('legend');
     const tags = el('span', { class: 'tags' });
     if (total > 1) {
@@ -76,7 +78,6 @@ export class QuestionView {
     this.#tooLong.id = `${textId}-long`;
     this.#note = new NoteView(question.id);
 
-    this.#decline.hidden = total < 2;
     this.#decline.addEventListener('click', () => {
       this.#declined = !this.#declined;
       this.#refresh();
@@ -84,7 +85,7 @@ export class QuestionView {
     });
 
     const area = el('div', { class: 'answer-area' }, this.#hint, options, this.#clear, caption, this.#text,
-      this.#tooLong, this.#note.element, this.#note.toggle);
+      this.#tooLong, this.#note.element);
     area.addEventListener('input', () => {
       this.#refresh();
       edited();
@@ -93,7 +94,8 @@ export class QuestionView {
     const named = html.question === undefined ? null : `${tags.id} ${asked.id}`;
     this.element = el('fieldset', { class: 'question', 'aria-labelledby': named }, legend,
       html.question === undefined ? null : asked, foldable(asked, 12),
-      explanation, explanation ? foldable(explanation, 6) : null, area, this.#decline);
+      explanation, explanation ? foldable(explanation, 6) : null, area,
+      el('div', { class: 'row question-foot' }, this.#note.toggle, this.#decline));
     this.#refresh();
   }
 
@@ -220,7 +222,7 @@ export class QuestionView {
     // Read-only, not disabled: its text can still be selected and copied.
     this.#text.readOnly = locked;
     this.element.dataset.declined = String(this.#declined);
-    this.#decline.disabled = this.#locked;
+    this.#decline.hidden = this.#locked || this.#total < 2;
     label(this.#decline, this.#declined ? 'card.decline_undo' : 'card.decline');
     this.#hint.classList.toggle('warning', this.outOfBounds);
     this.#note.lock(locked);

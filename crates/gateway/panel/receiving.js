@@ -13,6 +13,7 @@ import { readRequest } from './store.js';
  * @property {import('./plans.js').PlanBook} plans
  * @property {import('./store.js').Store} store
  * @property {Set<string>} holds Holds asked for and not confirmed.
+ * @property {(id: string) => void} holdAgain Asks for a hold again, a little later.
  * @property {import('./recent.js').RecentView|null} recent
  * @property {import('./delivery.js').Delivery|null} delivery
  * @property {(id: string) => void} draft Somebody wrote.
@@ -87,7 +88,8 @@ function ids(list) {
 }
 
 /** @param {string} id @param {any} message @param {Receivers} to */
-function refused(id, message, { outbox, store, holds, delivery, recent }) {
+function refused(id, message, to) {
+  const { outbox, store, holds, delivery, recent } = to;
   const submission = outbox.get(id);
   const why = String(message.error ?? message.reason ?? '');
   if (submission === null && store.get(id)?.passing) {
@@ -95,8 +97,9 @@ function refused(id, message, { outbox, store, holds, delivery, recent }) {
     return;
   }
   if (typeof message.answer_id !== 'string' && submission === null) {
-    // About a hold. If the question still waits, the next action asks for it again.
-    holds.delete(id);
+    // About a hold. If it was only the moment, it is asked for again; else the next action does so.
+    if (judgeRefusal(message) === 'later' && holds.has(id)) to.holdAgain(id);
+    else holds.delete(id);
     return;
   }
   // About another answer of this person, from another tab.
