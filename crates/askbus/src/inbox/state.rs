@@ -77,6 +77,8 @@ pub(super) enum Link {
 const TWO_PANES: u16 = 100;
 /// How wide the list is then.
 pub(super) const LIST_COLUMNS: u16 = 40;
+/// With fewer rows than this a window is low.
+const LOW: u16 = 16;
 
 /// The state of the view.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,6 +151,11 @@ impl State {
     /// Whether list and card stand side by side.
     pub(super) fn is_wide(&self) -> bool {
         self.size.0 >= TWO_PANES
+    }
+
+    /// Whether there are so few rows that what can be left out is.
+    pub(super) fn is_low(&self) -> bool {
+        self.size.1 < LOW
     }
 
     /// How many columns a card has.

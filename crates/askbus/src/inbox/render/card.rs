@@ -103,14 +103,20 @@ fn sheet(state: &State, look: Look, entry: &Entry) -> Sheet {
 fn header(sheet: &mut Sheet, state: &State, look: Look, entry: &Entry) {
     let words = words(state.language);
     let request = &entry.request;
-    sheet.text(0, &list::asker(state, entry), look.strong());
-    let session = format!(
-        "{} {} · {}",
-        words.session,
-        shown_on_one_row(request.session_id.as_str()),
-        timing::asked(state, entry)
-    );
-    sheet.text(0, &session, look.dim());
+    if state.is_low() {
+        // The question is to be in sight as well.
+        let who = list::heading(state, &request.session_id, entry, sheet.columns());
+        sheet.text(0, &who, look.strong());
+    } else {
+        sheet.text(0, &list::asker(state, entry), look.strong());
+        let session = format!(
+            "{} {} · {}",
+            words.session,
+            shown_on_one_row(request.session_id.as_str()),
+            timing::asked(state, entry)
+        );
+        sheet.text(0, &session, look.dim());
+    }
     if let Some(parent) = &request.parent {
         sheet.text(
             0,

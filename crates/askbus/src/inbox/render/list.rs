@@ -80,7 +80,7 @@ fn last_part(path: &str) -> String {
 }
 
 /// Who asks and in which session. Where there is no room for all of it, what says least goes first.
-fn heading(state: &State, session: &SessionId, entry: &Entry, columns: usize) -> String {
+pub(super) fn heading(state: &State, session: &SessionId, entry: &Entry, columns: usize) -> String {
     let label = words(state.language).session;
     let session = shown_on_one_row(session.as_str());
     let whole = format!("{} · {label} {session}", asker(state, entry));
