@@ -8,10 +8,11 @@ mod endings;
 mod first_visit;
 mod late;
 mod live;
+mod rules;
 mod text;
 mod views;
-
 mod whose;
+
 use crate::support::{BINARY, asked, id, one_question};
 use anyhow::{Context as _, Result};
 use askbus_testkit::{AskbusUp, Browser, McpPython, McpStdio, Person, within, workspace};

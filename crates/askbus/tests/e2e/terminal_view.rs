@@ -23,6 +23,14 @@ async fn to_send(tmux: &Tmux) -> Result<()> {
     tmux.shows("> Send answer <").await.map(drop)
 }
 
+/// Whether any of it has a colour other than the terminal's own.
+fn has_colour(screen: &str) -> bool {
+    let mut colours = (30..=37).chain(40..=47).chain(90..=97).chain(100..=107);
+    colours.any(|code: u32| screen.contains(&format!("\u{1b}[{code}m")))
+        || screen.contains("[38;")
+        || screen.contains("[48;")
+}
+
 // contract: E9 E12
 #[tokio::test]
 async fn a_person_chooses_and_writes_and_the_agent_has_the_answer() -> Result<()> {
@@ -265,15 +273,9 @@ async fn the_view_speaks_the_persons_language_and_needs_no_colour() -> Result<()
     tmux.shows("> Deploy?").await?;
     tmux.keys(&["Enter"]).await?;
     tmux.shows("( ) 1. yes  （推荐）").await?;
-    let colored = tmux.colored_screen().await?;
-    for color in 30..=37 {
-        assert!(
-            !colored.contains(&format!("\u{1b}[{color}m")),
-            "{colored:?}"
-        );
-    }
+    assert!(!has_colour(&tmux.colored_screen().await?));
     tmux.types("r").await?;
-    tmux.shows("> 全部按推荐发送 <").await?;
+    tmux.shows("> 按推荐发送 <").await?;
     tmux.keys(&["Enter"]).await?;
     let settled = person.until_settled(id(&shown)).await?;
     assert_eq!(
@@ -281,6 +283,54 @@ async fn the_view_speaks_the_persons_language_and_needs_no_colour() -> Result<()
         "{settled:#}"
     );
     assert_eq!(settled["actor"]["surface"], "terminal");
+    Ok(())
+}
+
+// contract: D4
+#[tokio::test]
+async fn a_small_window_without_colour_is_enough_to_answer() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let questions = json!({"questions": [
+        {"question": "Which of the two databases should the orders service use from now on?",
+            "options": [{"label": "PostgreSQL", "description": "One more service to run."}, "SQLite"]},
+        {"question": "备份放在哪里？"},
+    ]});
+    agent.call(1, "ask_user", questions).await?;
+    let plain = up.askbus().clone().env("NO_COLOR", "1");
+    let tmux = Tmux::open(&plain, 40, 10).await?;
+    tmux.command("$askbus inbox --watch").await?;
+    tmux.shows("> (+1) Which of the two databases").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("( ) 1. PostgreSQL").await?;
+    tmux.types("2").await?;
+    tmux.shows("(*) 2. SQLite").await?;
+    // To the next question, which was not in sight, and into its field.
+    tmux.keys(&["Tab"]).await?;
+    tmux.shows("> Your answer").await?;
+    tmux.types("放在异地机房里，每天晚上备份一次，保留三十天")
+        .await?;
+    let screen = tmux.shows("保留三十天").await?;
+    // What is too long for a row goes on below, and no row sticks out.
+    assert!(screen.contains("│ 放在异地机房里"), "{screen}");
+    assert!(screen.lines().count() <= 10, "{screen}");
+    assert!(!has_colour(&tmux.colored_screen().await?));
+    tmux.keys(&["Escape"]).await?;
+    // There is no room for every key; how to see them all is there.
+    tmux.shows("? keys").await?;
+    tmux.types("s").await?;
+    tmux.shows("> Send answer <").await?;
+    tmux.keys(&["Enter"]).await?;
+    let reply = agent.reply(1).await?;
+    let answers = &reply["result"]["structuredContent"]["answers"];
+    assert_eq!(answers[0]["options"][0]["label"], "SQLite", "{reply}");
+    assert_eq!(
+        answers[1]["text"], "放在异地机房里，每天晚上备份一次，保留三十天",
+        "{reply}"
+    );
+    tmux.shows("Answered by you (terminal)").await?;
+    assert!(person.pending().await?.is_empty());
     Ok(())
 }
 

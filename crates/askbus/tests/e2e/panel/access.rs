@@ -1,209 +1,10 @@
-//! For everybody: rules of accessibility, the keyboard alone, input methods, every size and language.
+//! For everybody: the keyboard alone, and input methods.
 
 use super::{fresh_link, says};
-use crate::support::{BINARY, asked, id, one_question};
-use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::{AskbusUp, Browser, McpStdio, workspace};
-use serde_json::{Value, json};
-use std::path::PathBuf;
-
-/// What `./test` brought.
-fn axe() -> Result<String> {
-    let path = workspace().join("target/tools/panel/node_modules/axe-core/axe.min.js");
-    std::fs::read_to_string(&path).with_context(|| format!("{}: ./test brings it", path.display()))
-}
-
-/// Nothing on the page breaks a rule of WCAG 2.2 AA, and nothing sticks out sideways.
-async fn clean(browser: &Browser, axe: &str, case: &str) -> Result<()> {
-    browser
-        .until("document.getAnimations().every((a) => a.playState !== 'running')")
-        .await?;
-    // What stands under the head of the page is no target of its own.
-    browser.run("scrollTo(0, 0)").await?;
-    // What is out of sight is not laid out; asked for its place, it would lie over its neighbours.
-    let lay_out = "for (const node of document.querySelectorAll('.card, .past-list > li'))
-        node.style.contentVisibility = 'visible'";
-    browser.run(lay_out).await?;
-    let script = format!("{axe}; window.axe = axe;");
-    browser.run(&script).await?;
-    let run = "const done = arguments[0];
-        axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})
-            .then((found) => done(found.violations.map((v) => [v.id, v.nodes.map((n) => [n.html.slice(0, 200), n.failureSummary, n.any.map((a) => a.data)])])));";
-    let found = browser.page.execute_async(run, Vec::new()).await?;
-    ensure!(found == json!([]), "{case}: {found}");
-    let width = browser
-        .run("const root = document.documentElement; return [root.clientWidth, root.scrollWidth]")
-        .await?;
-    ensure!(width[0] == width[1], "{case}: {width}");
-    Ok(())
-}
-
-/// A folder for pictures, if they are wanted.
-fn pictures() -> Option<PathBuf> {
-    std::env::var_os("ASKBUS_PICTURES").map(PathBuf::from)
-}
-
-/// Questions of every kind.
-fn gallery() -> Vec<Value> {
-    let long = "There is a lot to be said about it. ".repeat(110);
-    let options: Vec<String> = (1..=4)
-        .map(|n| format!("{n} {}", "reason ".repeat(70)))
-        .collect();
-    let markdown = "Which **one**?\n\n```sh\nrm -rf /a/very/long/path/that/does/not/fit/on/a/small/screen/at/all\n```\n\n\
-        | a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted\n\n1. first\n2. second\n\n[docs](https://example.org/a/very/long/path)";
-    vec![
-        json!([{"header": "Kind", "question": markdown, "options": [{"label": "`a`", "description": "**bold**"}, "b"], "recommended": 0}]),
-        json!([{"question": long.chars().take(4_000).collect::<String>(), "options": options}]),
-        json!([{"question": "x".repeat(500), "options": ["y".repeat(500), "z"]}]),
-        json!([
-            {"question": "هل ننشر الآن؟", "options": ["نعم", "لا"], "recommended": 1},
-            {"question": "🎉 出荷しますか？ 👩‍👩‍👧‍👦", "options": ["👍", "👎", "🤷"], "multi_select": true, "min_select": 1, "max_select": 2},
-            {"question": "<script>alert(1)</script><img src=x>", "options": ["</fieldset>", "<b>"]},
-        ]),
-    ]
-}
-
-// contract: D4
-#[tokio::test]
-async fn the_panel_breaks_no_rule_in_any_size_language_and_theme() -> Result<()> {
-    let axe = axe()?;
-    let up = AskbusUp::start(BINARY).await?;
-    let person = up.person().await?;
-    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
-    let gallery = gallery();
-    for (n, questions) in gallery.iter().enumerate() {
-        let asking = json!({"questions": questions, "timeout_s": 100_000});
-        agent.call(n as u64, "ask_user", asking).await?;
-    }
-    for (name, width, height) in [
-        ("phone", 360, 740),
-        ("narrow", 320, 568),
-        ("desktop", 1280, 900),
-    ] {
-        let browser = Browser::open(width, height).await?;
-        // A reload goes back to where the page was, sooner or later.
-        browser
-            .before_pages("history.scrollRestoration = 'manual'")
-            .await?;
-        browser.goto(&fresh_link(&person).await?).await?;
-        for (language, theme) in [
-            ("en", "light"),
-            ("zh", "dark"),
-            ("en", "dark"),
-            ("zh", "light"),
-            ("en", "contrast"),
-        ] {
-            let set = format!(
-                "localStorage.setItem('askbus.language', '\"{language}\"'); localStorage.setItem('askbus.theme', '\"{theme}\"');"
-            );
-            browser.run(&set).await?;
-            browser.page.refresh().await?;
-            let shown = format!(
-                "document.querySelectorAll('.card').length === {}",
-                gallery.len()
-            );
-            browser.until(&shown).await?;
-            browser
-                .until(&format!("document.documentElement.lang === '{language}'"))
-                .await?;
-            let case = format!("{name}-{language}-{theme}");
-            clean(&browser, &axe, &case).await?;
-            if let Some(folder) = pictures() {
-                browser
-                    .screenshot(&folder.join(format!("{case}.png")))
-                    .await?;
-            }
-            if name == "narrow" && theme != "contrast" {
-                continue;
-            }
-            browser.click("#settings summary").await?;
-            clean(&browser, &axe, &format!("{case} settings")).await?;
-            browser.click("#settings summary").await?;
-            browser.run("document.querySelector('.card-menu').open = true; document.querySelector('[data-action=ask-back]').click()").await?;
-            clean(&browser, &axe, &format!("{case} open")).await?;
-        }
-        browser.close().await?;
-    }
-    for (feature, value, holds) in [
-        (
-            "prefers-contrast",
-            "more",
-            "document.documentElement.dataset.contrast === 'more'",
-        ),
-        (
-            "forced-colors",
-            "active",
-            "matchMedia('(forced-colors: active)').matches",
-        ),
-        (
-            "prefers-reduced-motion",
-            "reduce",
-            "getComputedStyle(document.querySelector('.quiet')).transitionProperty === 'none'",
-        ),
-        (
-            "prefers-color-scheme",
-            "dark",
-            "getComputedStyle(document.body).backgroundColor === 'rgb(17, 19, 24)'",
-        ),
-    ] {
-        let browser = Browser::open(900, 800).await?;
-        browser
-            .devtools(
-                "Emulation.setEmulatedMedia",
-                json!({"features": [{"name": feature, "value": value}]}),
-            )
-            .await?;
-        browser.goto(&fresh_link(&person).await?).await?;
-        browser.find(".card[data-state=waiting]").await?;
-        browser
-            .until(holds)
-            .await
-            .with_context(|| format!("{feature}: {value}"))?;
-        clean(&browser, &axe, feature).await?;
-        if let Some(folder) = pictures() {
-            browser
-                .screenshot(&folder.join(format!("{feature}.png")))
-                .await?;
-        }
-        browser.close().await?;
-    }
-    let mut shown = person.pending().await?;
-    shown.sort_by_key(|q| q["requested_at"].as_str().map(str::to_owned));
-    let ids: Vec<&str> = shown.iter().map(id).collect();
-    person
-        .answer(
-            ids[0],
-            &json!({"answers": [{"question_id": "q1", "option_ids": ["o1"], "note": "a note"}]}),
-        )
-        .await?;
-    person
-        .answer(ids[1], &json!({"action": "ask_back", "text": "what for?"}))
-        .await?;
-    let browser = Browser::open(360, 740).await?;
-    browser.goto(&fresh_link(&person).await?).await?;
-    browser
-        .until("document.querySelectorAll('#recent-list > li').length === 2")
-        .await?;
-    browser.goto(&format!("{}/#/history", up.url())).await?;
-    browser
-        .until("document.querySelectorAll('#history-list > li').length === 2")
-        .await?;
-    browser
-        .run("for (const past of document.querySelectorAll('.past')) past.open = true")
-        .await?;
-    clean(&browser, &axe, "history").await?;
-    if let Some(folder) = pictures() {
-        browser.screenshot(&folder.join("history.png")).await?;
-    }
-    browser.goto(&format!("{}/#/plans", up.url())).await?;
-    browser.find("#plans:not([hidden])").await?;
-    clean(&browser, &axe, "plans").await?;
-    browser.click("#settings summary").await?;
-    browser.click("#sign-out").await?;
-    browser.find("#sign-in:not([hidden])").await?;
-    clean(&browser, &axe, "sign-in").await?;
-    browser.close().await
-}
+use crate::support::{BINARY, asked, one_question};
+use anyhow::Result;
+use askbus_testkit::{AskbusUp, Browser, McpStdio};
+use serde_json::json;
 
 /// Presses Tab until the focus is on what the selector names.
 async fn tab_to(browser: &Browser, css: &str) -> Result<()> {
@@ -225,6 +26,97 @@ async fn press(browser: &Browser, key: &str) -> Result<()> {
     let focused = browser.page.active_element().await?;
     focused.send_keys(key).await?;
     Ok(())
+}
+
+/// Notes where the focus is: a name that is the same each time, and whether it can be seen there.
+const FOCUS: &str = "
+    const groups = new Map();
+    window.numbered = () => {
+        const can = 'a[href], button:not(:disabled), input:not(:disabled), select, textarea, summary, [tabindex=\"0\"]';
+        const seen = (node) => node.checkVisibility({visibilityProperty: true}) && node.tabIndex >= 0;
+        const radios = new Set();
+        return [...document.querySelectorAll(can)].filter((node) => {
+            if (!seen(node)) return false;
+            if (node.type !== 'radio') return true;
+            // Of options of which one may be chosen, one takes the focus: the arrows walk them.
+            if (radios.has(node.name)) return false;
+            radios.add(node.name);
+            return true;
+        });
+    };
+    window.marked = (node) => {
+        const look = (of) => { const s = getComputedStyle(of); return [s.outlineStyle, s.outlineWidth, s.outlineColor, s.boxShadow, s.borderColor].join(); };
+        const around = [node, node.closest('.option'), node.closest('label')].filter((n) => n !== null);
+        const focused = around.map(look);
+        node.blur();
+        const blurred = around.map(look);
+        node.focus();
+        return focused.join() !== blurred.join();
+    };";
+
+// contract: D4
+#[tokio::test]
+async fn tab_walks_every_control_in_the_order_of_the_page_and_shows_where_it_is() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let questions = json!({"questions": [
+        {"question": "```\nls\n```", "options": ["a", "b", "c"], "recommended": 0},
+        {"question": "How many?", "options": ["x", "y"], "multi_select": true},
+    ], "timeout_s": 86_400});
+    agent.call(1, "ask_user", questions).await?;
+    asked(&person, "```\nls\n```").await?;
+    let settled = json!({"questions": [{"question": "Over?", "options": ["a"]}]});
+    agent.call(2, "ask_user", settled).await?;
+    let over = asked(&person, "Over?").await?;
+    person
+        .answer(crate::support::id(&over), &crate::support::choose("o1"))
+        .await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.before_pages(FOCUS).await?;
+    for (place, shown) in [
+        ("#/", ".card[data-state=waiting]"),
+        ("#/history", "#history-list summary"),
+        ("#/plans", "#plans:not([hidden])"),
+    ] {
+        if place == "#/" {
+            browser.goto(&fresh_link(&person).await?).await?;
+        } else {
+            browser.goto(&format!("{}/{place}", up.url())).await?;
+        }
+        browser.find(shown).await?;
+        browser.find("[data-connection=online]").await?;
+        if place == "#/" {
+            browser
+                .until("document.querySelectorAll('#recent-list li').length === 1")
+                .await?;
+            browser
+                .run("document.querySelector('[data-action=ask-back]').click()")
+                .await?;
+        }
+        // From the very beginning of the page.
+        browser
+            .run("document.activeElement.blur(); scrollTo(0, 0); const top = document.createElement('span'); top.tabIndex = -1; document.body.prepend(top); top.focus(); top.remove();")
+            .await?;
+        for n in 0.. {
+            // What is passed may change what there is: a clock that stands needs no button to stop it.
+            let all = browser.run("return numbered().length").await?;
+            let all = all.as_u64().unwrap_or_default();
+            assert!(all > 5, "{place}: {all}");
+            if n >= all {
+                break;
+            }
+            press(&browser, "\u{e004}").await?;
+            let at = format!(
+                "const there = document.activeElement; const all = numbered(); \
+                 return [all.indexOf(there), there.outerHTML.slice(0, 160), marked(there), all[{n}]?.outerHTML.slice(0, 160)]"
+            );
+            let at = browser.run(&at).await?;
+            assert_eq!(at[0], json!(n), "{place}: {at}");
+            assert_eq!(at[2], true, "{place}: the focus cannot be seen: {at}");
+        }
+    }
+    browser.close().await
 }
 
 // contract: D4

@@ -99,61 +99,6 @@ async fn ten_thousand_wait_and_the_page_stays_small_and_in_order() -> Result<()>
     browser.close().await
 }
 
-/// Notes when a question comes to the page and when its card has been painted.
-const STOPWATCH: &str = "
-    window.took = [];
-    const came = new Map();
-    const Real = WebSocket;
-    window.WebSocket = class extends Real {
-        constructor(...given) {
-            super(...given);
-            super.addEventListener('message', (event) => {
-                const message = JSON.parse(event.data);
-                if (message.event !== 'clarify.requested') return;
-                came.set(message.clarify_id, [performance.now(), Date.now() - message.requested_at]);
-            });
-        }
-    };
-    new MutationObserver(() => {
-        for (const [id, [at, way]] of came) {
-            if (!document.querySelector(`[data-clarify-id='${id}'] input`)) continue;
-            came.delete(id);
-            requestAnimationFrame(() => setTimeout(() => window.took.push([way, performance.now() - at])));
-        }
-    }).observe(document, {subtree: true, childList: true});";
-
-// contract: D4
-#[tokio::test]
-async fn a_card_is_on_the_page_soon_after_it_was_asked() -> Result<()> {
-    let up = AskbusUp::start(BINARY).await?;
-    let browser = Browser::open(1100, 960).await?;
-    browser.before_pages(STOPWATCH).await?;
-    browser.goto(&up.announcement().sign_in_url).await?;
-    browser.find("[data-connection=online]").await?;
-    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
-    for n in 0..20 {
-        let question = one_question(&format!("Number {n}?"), &["a", "b", "c"]);
-        agent.call(n, "ask_user", question).await?;
-        browser
-            .until(&format!("window.took.length === {}", n + 1))
-            .await?;
-    }
-    let took = browser.run("return window.took").await?;
-    let mut sums: Vec<f64> = took
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|t| Some(t[0].as_f64()? + t[1].as_f64()?))
-        .collect();
-    sums.sort_by(f64::total_cmp);
-    println!(
-        "asked to painted: p50 {:.0} ms, most {:.0} ms",
-        sums[10], sums[19]
-    );
-    assert_eq!(sums.len(), 20, "{took}");
-    browser.close().await
-}
-
 // contract: D4
 #[tokio::test]
 async fn a_cold_load_is_small() -> Result<()> {

@@ -3,7 +3,7 @@
 use super::{fresh_link, holds_text, says};
 use crate::support::{BINARY, asked, choose, id, one_question};
 use anyhow::Result;
-use askbus_testkit::{AskbusUp, Balancer, Browser, McpStdio};
+use askbus_testkit::{AskbusUp, Balancer, Browser, McpStdio, Person, Tmux};
 use serde_json::json;
 
 /// What is typed where, without an event of the keyboard per letter.
@@ -170,6 +170,51 @@ async fn where_no_socket_gets_through_requests_do() -> Result<()> {
     browser.close().await
 }
 
+// contract: D4 E12
+#[tokio::test]
+async fn where_no_socket_gets_through_drafts_go_and_come_as_well() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let bob = crate::support::credential(&up, "person", "default", "bob").await?;
+    let bob = Person::bearer(up.url(), &bob)?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    agent
+        .call(1, "ask_user", one_question("What now?", &["a", "b"]))
+        .await?;
+    let shown = asked(&person, "What now?").await?;
+    let mut bobs = bob.socket().await?;
+    let (one, two) = tokio::try_join!(Browser::open(900, 700), Browser::open(900, 700))?;
+    for browser in [&one, &two] {
+        browser.before_pages(NO_SOCKETS).await?;
+        browser.goto(&fresh_link(&person).await?).await?;
+        browser.find(".card[data-state=waiting]").await?;
+    }
+    let field = ".card[data-state=waiting] textarea[data-question-id=q1]";
+    typed(&one, field, "from here").await?;
+    // Another browser of the same person has the words, another person sees that somebody writes.
+    holds_text(&two, field, "from here").await?;
+    let writing = bobs.find(|m| m["event"] == "clarify.draft").await?;
+    assert_eq!(writing["person"], "me", "{writing}");
+    assert!(writing.get("answers").is_none(), "{writing}");
+    bobs.send(
+        &json!({"event": "clarify.draft", "clarify_id": id(&shown), "tab": "b",
+            "answers": [{"question_id": "q1", "option_ids": [], "text": "secret"}]}),
+    )
+    .await?;
+    for browser in [&one, &two] {
+        says(browser, ".card .writing:not([hidden])", "bob").await?;
+        holds_text(browser, field, "from here").await?;
+    }
+    // The service has them: they outlive this browser and everything it kept.
+    one.run("localStorage.clear(); sessionStorage.clear();")
+        .await?;
+    one.page.refresh().await?;
+    one.find(field).await?;
+    holds_text(&one, field, "from here").await?;
+    one.close().await?;
+    two.close().await
+}
+
 // contract: E12
 #[tokio::test]
 async fn after_a_sleep_the_connection_is_made_anew() -> Result<()> {
@@ -194,6 +239,13 @@ async fn after_a_sleep_the_connection_is_made_anew() -> Result<()> {
     browser.close().await
 }
 
+/// Waits until a browser shows that a card is over, and how.
+async fn closed(browser: &Browser, id: &str, how: &str) -> Result<()> {
+    let card = format!("[data-clarify-id='{id}']");
+    browser.find(&format!("{card}[data-state=settled]")).await?;
+    says(browser, &format!("{card} .status-text"), how).await
+}
+
 // contract: E9 E12
 #[tokio::test]
 async fn two_browsers_and_a_terminal_on_one_question() -> Result<()> {
@@ -209,27 +261,44 @@ async fn two_browsers_and_a_terminal_on_one_question() -> Result<()> {
         browser.goto(&fresh_link(&person).await?).await?;
         browser.find(".card[data-state=waiting]").await?;
     }
-    let done = up
-        .askbus()
-        .run(&["answer", id(&shown), "--choose", "b"])
-        .await?;
-    assert_eq!(done.code, 0, "{done:?}");
+    let tmux = Tmux::open(up.askbus(), 80, 24).await?;
+    tmux.command("$askbus inbox --watch").await?;
+    tmux.shows("> Who is first?").await?;
+    // Answered in the terminal, it closes in both browsers.
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("( ) 2. b").await?;
+    tmux.types("2s").await?;
+    tmux.shows("> Send answer <").await?;
+    tmux.keys(&["Enter"]).await?;
     for browser in [&one, &two] {
-        browser.find(".card[data-state=settled]").await?;
-        says(browser, ".card .status-text", "Answered by you · terminal").await?;
+        closed(browser, id(&shown), "Answered by you · terminal").await?;
     }
-    // Once more, decided in a browser: the terminal's own answer comes too late and says so.
-    agent.reply(1).await?;
+    let reply = agent.reply(1).await?;
+    let answer = &reply["result"]["structuredContent"]["answers"][0];
+    assert_eq!(answer["options"][0]["label"], "b", "{reply}");
+
+    // Answered in one browser, it closes in the other and in the terminal, where somebody writes.
     agent
         .call(2, "ask_user", one_question("And now?", &["a", "b"]))
         .await?;
     let next = asked(&person, "And now?").await?;
+    tmux.types("x").await?;
+    tmux.shows("> And now?").await?;
+    tmux.keys(&["Enter"]).await?;
+    tmux.shows("( ) 1. a").await?;
+    tmux.types("t").await?;
+    tmux.types("in the middle of it").await?;
+    tmux.shows("│ in the middle of it").await?;
     let card = format!("[data-clarify-id='{}']", id(&next));
     one.click(&format!("{card} input[data-option-id=o1]"))
         .await?;
     one.click(&format!("{card} button[data-action=submit]"))
         .await?;
-    two.find(&format!("{card}[data-state=settled]")).await?;
+    closed(&two, id(&next), "Answered by you").await?;
+    let screen = tmux.shows("Answered by you (").await?;
+    assert!(screen.contains("→ in the middle of it"), "kept: {screen}");
+
+    // And an answer that is given after that comes too late and says so.
     let late = up
         .askbus()
         .run(&["answer", id(&next), "--choose", "b"])

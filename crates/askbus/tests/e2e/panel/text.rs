@@ -94,6 +94,59 @@ async fn markdown_is_rendered_and_html_stays_text() -> Result<()> {
     browser.close().await
 }
 
+// contract: D4 D10
+#[tokio::test]
+async fn where_there_is_a_line_for_it_markdown_is_said_in_plain_words() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser
+        .before_pages(
+            "window.told = [];
+            window.Notification = class extends EventTarget {
+                static permission = 'granted';
+                static requestPermission = async () => 'granted';
+                constructor(title, options) { super(); window.told.push(options.body); }
+                close() {}
+            };
+            Object.defineProperty(document, 'hasFocus', {value: () => false});
+            // The empty page before the first one has no storage.
+            try { localStorage.setItem('askbus.notify', 'true'); } catch { }",
+        )
+        .await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    browser.find("[data-connection=online]").await?;
+    let questions = json!({"questions": [{
+        "question": "**是否**部署 `v2`？\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+        "options": ["**Yes**, `now`", "no"],
+    }]});
+    let plain = "是否部署 v2？ a · b · 1 · 2";
+    agent.call(1, "ask_user", questions).await?;
+    browser.find(".card[data-state=waiting] table").await?;
+    browser
+        .until(&format!("window.told[0] === {}", json!(plain)))
+        .await?;
+    says(&browser, "#live", plain).await?;
+    browser.click(".card [data-action=fold]").await?;
+    says(&browser, ".card .fold-line", plain).await?;
+    browser.click(".card [data-action=fold]").await?;
+    browser.click("input[data-option-id=o1]").await?;
+    browser.click("button[data-action=submit]").await?;
+    says(&browser, ".card .chosen-option", "Yes, now").await?;
+    let reply = agent.reply(1).await?;
+    let answer = &reply["result"]["structuredContent"]["answers"][0];
+    assert_eq!(
+        answer["options"][0]["label"], "**Yes**, `now`",
+        "the agent is told its own words: {reply}"
+    );
+    says(&browser, "#recent-list .recent-question", plain).await?;
+    says(&browser, "#recent-list .recent-answer", "Yes, now").await?;
+    browser.goto(&format!("{}/#/history", up.url())).await?;
+    says(&browser, "#history-list .past-question", plain).await?;
+    browser.close().await
+}
+
 // contract: D4
 #[tokio::test]
 async fn code_and_cards_are_copied() -> Result<()> {
