@@ -64,20 +64,19 @@ pub(super) async fn hear(
     message: &Message,
 ) -> Heard {
     channel.heard();
-    let hearing = answer_id(channel, &message.id).map(|answer_id| Hearing {
-        gateway,
-        channel,
-        person,
-        message,
-        answer_id,
-    });
-    let (clarify_id, said) = match hearing {
-        Some(hearing) => hearing.judged().await,
-        None => {
-            let telling = Telling(channel.language.unwrap_or_default());
-            let lines = telling.not_sent("the message has no name");
-            (None, Said::new("not_sent", lines))
-        }
+    let (clarify_id, said) = if let Some(answer_id) = answer_id(channel, &message.id) {
+        let hearing = Hearing {
+            gateway,
+            channel,
+            person,
+            message,
+            answer_id,
+        };
+        hearing.judged().await
+    } else {
+        let telling = Telling(channel.language.unwrap_or_default());
+        let lines = telling.not_sent("the message has no name");
+        (None, Said::new("not_sent", lines))
     };
     Heard {
         verdict: said.verdict,

@@ -39,8 +39,7 @@ pub(super) struct Kept {
 impl Kept {
     /// Whether this message is part of it.
     pub(super) fn holds(&self, answer_id: &AnswerId) -> bool {
-        let name = name(answer_id);
-        self.messages.iter().any(|known| *known == name)
+        self.messages.contains(&name(answer_id))
     }
 
     /// How many questions are answered, and the index of the next one.

@@ -107,13 +107,11 @@ impl Listener<'_> {
                 })
             }
         };
-        match pause {
-            Some(pause) => self.sleep(pause).await,
-            None => {
-                self.pause = PAUSE.0;
-                Ok(())
-            }
+        if let Some(pause) = pause {
+            return self.sleep(pause).await;
         }
+        self.pause = PAUSE.0;
+        Ok(())
     }
 
     fn longer(&mut self) -> Duration {

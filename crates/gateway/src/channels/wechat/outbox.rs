@@ -76,8 +76,8 @@ impl Outbox {
         for text in self.texts.iter_mut().filter(|text| text.to == to) {
             context.clone_into(&mut text.context);
         }
-        // What failed for want of it is tried again at once.
-        self.not_before = None;
+        // What failed for want of it is tried again at once, and as long.
+        (self.attempts, self.not_before) = (0, None);
     }
 
     /// The first one was sent.
@@ -137,6 +137,9 @@ mod tests {
         };
         assert_eq!(outbox.next(), Some(&newer(1)));
         assert!(outbox.due().unwrap() < now + waited, "the context is new");
+        for _ in 1..MAX_ATTEMPTS {
+            assert_eq!(outbox.failed(now), Failed::Again);
+        }
         assert_eq!(outbox.failed(now), Failed::GivenUp(newer(1)));
         assert_eq!(outbox.next(), Some(&newer(2)));
         assert_eq!(outbox.sent(), Some(newer(2)));
