@@ -115,7 +115,7 @@ impl Backlog {
         }
         let more = said.iter().filter(|said| match said {
             Said::Asked(_) => true,
-            Said::Ended(id, _) => !self.holds(*id, What::Asked),
+            Said::Ended(id, _) => !self.holds(*id, What::Asked) && !self.is_untold(*id),
         });
         let more = more.count();
         // One commit fits whatever it holds: it would never fit otherwise.

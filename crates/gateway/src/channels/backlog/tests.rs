@@ -87,12 +87,15 @@ fn a_commit_is_taken_whole_or_not_at_all() {
     assert_eq!((backlog.position, backlog.open.len()), (many, MOST - 1));
     take(&mut backlog, 1_001, &[Said::Asked(id(2_000))]);
     assert!(!backlog.has_room() && !backlog.take(1_002, &[Said::Asked(id(2_001))]));
-    // What makes room is taken when there is none.
-    take(&mut backlog, 1_002, &[Said::Ended(id(1), 1)]);
+    // What takes no room is taken when there is none.
+    backlog.untold(id(3_000));
+    assert!(backlog.take(1_002, &[Said::Ended(id(3_000), 0)]));
+    // And so is what makes some.
+    take(&mut backlog, 1_003, &[Said::Ended(id(1), 1)]);
     assert_eq!(backlog.open.len(), MOST - 1);
-    assert!(!backlog.take(1_003, &both));
+    assert!(!backlog.take(1_004, &both));
     backlog.done(id(2), What::Asked);
-    take(&mut backlog, 1_003, &both);
+    take(&mut backlog, 1_004, &both);
     assert_eq!(backlog.open.len(), MOST);
 }
 
