@@ -20,6 +20,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use ring::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -232,26 +233,37 @@ fn received(message: Value) -> Option<Received> {
     if !of_person || message.context_token.len() > MAX_CONTEXT {
         return None;
     }
-    let id = match &message.message_id {
-        Value::String(id) if !id.is_empty() => id.clone(),
-        Value::Number(id) => id.to_string(),
-        // Without a name the same message cannot be told from another.
-        _ => format!("{:?} {}", message.create_time_ms, message.context_token),
-    };
     let texts = message
         .item_list
         .iter()
         .filter_map(|i| i.text_item.as_ref());
     let texts: Vec<&str> = texts.map(|t| t.text.as_str()).collect();
+    let text = texts.join("\n");
+    let id = match &message.message_id {
+        Value::String(id) if !matches!(id.as_str(), "" | "0") => id.clone(),
+        // None is 0 where fields have a value always.
+        Value::Number(id) if id.as_u64() != Some(0) => id.to_string(),
+        // Without a name only what it says tells it from another.
+        _ => unnamed(&message, &text),
+    };
     let quotes = message.item_list.iter().find_map(|i| i.ref_msg.as_ref());
     Some(Received {
         id,
-        text: texts.join("\n"),
+        text,
         quotes: quotes.and_then(quoted),
         from: message.from_user_id,
         context: message.context_token,
         written_at: message.create_time_ms,
     })
+}
+
+/// The same for the same message, however often it comes.
+fn unnamed(message: &Message, text: &str) -> String {
+    let all = format!(
+        "{:?}\n{}\n{text}",
+        message.create_time_ms, message.context_token
+    );
+    STANDARD.encode(digest::digest(&digest::SHA256, all.as_bytes()))
 }
 
 fn quoted(message: &Quoted) -> Option<String> {
@@ -323,6 +335,17 @@ mod tests {
             written_at: Some(5),
         };
         assert_eq!(received(message(1)), Some(expected));
+        // One without a name is told from another by what it says.
+        for none in [Value::Null, json!(0), json!("0"), json!("")] {
+            let unnamed = |text: &str| {
+                let mut message = message(1);
+                message["message_id"] = none.clone();
+                message["item_list"][0]["text_item"]["text"] = text.into();
+                received(message).unwrap().id
+            };
+            assert_eq!(unnamed("1"), unnamed("1"));
+            assert_ne!(unnamed("1"), unnamed("2"));
+        }
         for odd in [
             message(2),
             json!({"message_id": 7, "from_user_id": "o9", "message_type": 1,
