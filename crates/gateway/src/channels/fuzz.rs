@@ -8,10 +8,10 @@ use serde_json::Value;
 fn fuzz_replies_of_webhooks() {
     let seeds = [
         r##"{"text":"1","from":"U17","reply_to":"#k7m2"}"##,
-        r##"{"text":"","reply_to":null,"from":null}"##,
-        r##"{"text":"❓ #k7m2.2 /text 1","reply_to":"01a22db2-b5ef-72d9-8d4d-32ea513796ea"}"##,
-        r##"{"text":"1","written_at":"2027-01-15T08:00:00Z","else":[{}]}"##,
-        r##"["1","U17"]"##,
+        r#"{"text":"","reply_to":null,"from":null}"#,
+        r#"{"text":"❓ #k7m2.2 /text 1","reply_to":"01a22db2-b5ef-72d9-8d4d-32ea513796ea"}"#,
+        r#"{"text":"1","written_at":"2027-01-15T08:00:00Z","else":[{}]}"#,
+        r#"["1","U17"]"#,
         "",
     ];
     let words = [
@@ -35,10 +35,10 @@ fn fuzz_replies_of_webhooks() {
 #[test]
 fn fuzz_updates_of_wechat() {
     let seeds = [
-        r##"{"ret":0,"msgs":[{"message_id":7,"from_user_id":"o9@im.wechat","message_type":1,"context_token":"C1","create_time_ms":5,"item_list":[{"type":1,"text_item":{"text":"1"},"ref_msg":{"title":"t","message_item":{"text_item":{"text":"❓ #b2c2"}}}}]}],"get_updates_buf":"buf-1"}"##,
-        r##"{"msgs":[{},null,7,{"message_type":1}],"get_updates_buf":""}"##,
-        r##"{"errcode":-14,"errmsg":"session timeout"}"##,
-        r##"{"ret":-2}"##,
+        r#"{"ret":0,"msgs":[{"message_id":7,"from_user_id":"o9@im.wechat","message_type":1,"context_token":"C1","create_time_ms":5,"item_list":[{"type":1,"text_item":{"text":"1"},"ref_msg":{"title":"t","message_item":{"text_item":{"text":"❓ #b2c2"}}}}]}],"get_updates_buf":"buf-1"}"#,
+        r#"{"msgs":[{},null,7,{"message_type":1}],"get_updates_buf":""}"#,
+        r#"{"errcode":-14,"errmsg":"session timeout"}"#,
+        r#"{"ret":-2}"#,
         "{}",
         "",
     ];
