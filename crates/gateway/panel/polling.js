@@ -5,6 +5,8 @@
 import { DraftPosts } from './draft-posts.js';
 import { post, request } from './requests.js';
 
+/** The service waits for news for 25 s at most: longer than this is an end. */
+const PATIENCE_MS = 35_000;
 /** A pause after an answer that holds nothing new: a proxy may answer at once. */
 const PAUSE_MS = 300;
 
@@ -51,7 +53,7 @@ export class Polling {
         const wanted = new URLSearchParams({ surface: 'panel', tab: this.#handlers.tab() });
         if (known > 0) wanted.set('after', String(known));
         if (heard !== '') wanted.set('since', heard);
-        const answer = await request(`/api/events?${wanted}`, { signal: asking.signal });
+        const answer = await request(`/api/events?${wanted}`, { signal: asking.signal }, PATIENCE_MS);
         if (!answer.ok) break;
         const { events, seq, now } = await answer.json();
         if (asking.signal.aborted) return;

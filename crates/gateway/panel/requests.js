@@ -3,6 +3,9 @@
  * meanwhile; the service then refuses what this page sends.
  */
 
+/** How long a request may take. */
+const LIMIT_MS = 15_000;
+
 let me = '';
 
 /** @param {string} tenant @param {string} person */
@@ -15,12 +18,19 @@ export function spokenFor() {
   return me === '' ? '' : `&as=${encodeURIComponent(me)}`;
 }
 
-/** @param {string} path @param {RequestInit} [init] */
-export function request(path, init = {}) {
+/**
+ * A network may swallow what is sent without a word: no request waits for ever.
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @param {number} [limit] How long it may take, in milliseconds.
+ */
+export function request(path, init = {}, limit = LIMIT_MS) {
   const headers = new Headers(init.headers);
   headers.set('Accept', 'application/json');
   if (me !== '') headers.set('Askbus-As', me);
-  return fetch(path, { ...init, headers });
+  const limited = AbortSignal.timeout(limit);
+  const signal = init.signal ? AbortSignal.any([init.signal, limited]) : limited;
+  return fetch(path, { ...init, headers, signal });
 }
 
 /** @param {string} path @param {object} body */

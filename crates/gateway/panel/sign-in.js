@@ -2,6 +2,9 @@
 import { byId } from './dom.js';
 import { label } from './i18n.js';
 
+/** How long it may take to learn that. */
+const LIMIT_MS = 10_000;
+
 /** @typedef {{person: string, tenant: string}} Me */
 
 /**
@@ -9,7 +12,8 @@ import { label } from './i18n.js';
  */
 export async function whoAmI() {
   try {
-    const answer = await fetch('/api/me', { headers: { Accept: 'application/json' } });
+    // In nobody's name: who is signed in is the question.
+    const answer = await fetch('/api/me', { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(LIMIT_MS) });
     if (answer.status === 401 || answer.status === 403) return 'nobody';
     if (!answer.ok) return 'unreachable';
     const body = await answer.json();

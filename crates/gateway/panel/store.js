@@ -206,6 +206,7 @@ export class Store {
       // A hold takes the deadline off the message; the card keeps its place in the order.
       const deadline = held ? (request.deadline ?? known.request.deadline) : request.deadline;
       Object.assign(known.request, { held, held_by, cap, disconnected, deadline });
+      if (known.state === 'settled' && known.outcome === null) Object.assign(known, { state: 'waiting', kept: false });
       this.#listener.changed(known);
       return;
     }
@@ -336,7 +337,7 @@ export class Store {
 
   /** It is closed, nobody can say how, and text of this person is unsent. @param {string} id */
   closedUnseen(id) {
-    this.#remember(id);
+    // Not remembered: should it wait after all, it is open again.
     const entry = this.#entries.get(id);
     if (!entry || entry.outcome !== null) return;
     Object.assign(entry, { state: 'settled', kept: true });

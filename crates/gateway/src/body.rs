@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// A body larger than this is refused.
-const MAX_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 /// A body that takes longer than this is given up.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Of a refused body, this much is still read and thrown away, within this time.

@@ -9,8 +9,7 @@ use crate::lookup;
 use crate::params::Id;
 use crate::projection::Card;
 use crate::reply::{Refusal, ok};
-use crate::socket::MAX_FRAME_BYTES;
-use askbus_domain::{AnswerEntry, PersonId};
+use askbus_domain::{AnswerEntry, MAX_COMMIT_BYTES, PersonId};
 use askbus_ledger::StoredDraft;
 use askbus_wire::error::ErrorCode;
 use askbus_wire::messages::Draft;
@@ -69,7 +68,7 @@ pub(crate) async fn post(
     Id(id): Id,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let sent: Sent = read_json_within(request.into_body(), MAX_FRAME_BYTES).await?;
+    let sent: Sent = read_json_within(request.into_body(), MAX_COMMIT_BYTES).await?;
     let card = lookup::find(&gateway, &person.viewer(), &id).await?;
     let not_saved = |code, why: &str| {
         let message = format!("{why}; the draft was not saved; it is still on your screen");

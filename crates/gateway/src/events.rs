@@ -64,6 +64,10 @@ pub(crate) async fn show(
         panel: query.surface.as_deref() == Some("panel"),
         tab: query.tab.as_deref().map(drafts::cut_tab),
     };
+    if !gateway.feed.catches_up(&*gateway.bus.ledger, after).await {
+        let message = "this instance is behind; nothing was lost; try again in a moment";
+        return Err(Refusal::new(ErrorCode::Unavailable, message));
+    }
     let since = since.map(Timestamp::from_unix_millis);
     let news = look.events(after, since).await;
     Ok(ok(&json!({

@@ -9,6 +9,7 @@ mod telling;
 
 pub(crate) use studio::{hello, ready};
 
+use crate::body;
 use crate::caller::{Person, recheck};
 use crate::gateway::Gateway;
 use crate::params::Params;
@@ -32,8 +33,9 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-/// A longer frame ends the connection.
-pub(crate) const MAX_FRAME_BYTES: usize = 256 * 1024;
+/// A longer frame ends the connection. Every answer whose texts are short enough fits, however it is
+/// written: what is too large to be kept is refused by its name.
+pub(crate) const MAX_FRAME_BYTES: usize = body::MAX_BYTES;
 /// Room for what is read at once. Every read clears it first, and every socket has one.
 const READ_BUFFER: usize = 8 * 1024;
 /// How often the other side is asked whether it is there.
@@ -42,7 +44,7 @@ const PING: Duration = Duration::from_secs(20);
 const SILENCE: Duration = Duration::from_secs(50);
 /// A client that takes longer to read one frame is closed.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// Messages of one socket waiting for their verdict at most.
+/// Messages of one socket waiting for their verdict at most; further ones are not read until then.
 const MAX_IN_FLIGHT: usize = 32;
 /// How long what a person sent may take after they closed the tab.
 const LAST_WORDS: Duration = Duration::from_secs(4);
@@ -190,6 +192,15 @@ impl Socket {
         stream: &mut (impl futures::Stream<Item = Result<Message, axum::Error>> + Unpin),
     ) -> Step {
         let mut signed_out = self.gateway.signed_out.subscribe();
+        if !self
+            .gateway
+            .feed
+            .catches_up(&*self.gateway.bus.ledger, after)
+            .await
+        {
+            let reason = "this instance is behind; reconnect";
+            return Err(End::Close(close_code::AGAIN, reason));
+        }
         let mut seen = after.unwrap_or(u64::MAX);
         let mut snapshot = self.gateway.feed.snapshot(&self.person.viewer(), seen);
         if self.speech == Speech::Studio {
@@ -211,7 +222,7 @@ impl Socket {
                     return Err(End::Close(close_code::AWAY, "the service is stopping; reconnect"));
                 }
                 signed_out = signed_out.recv() => self.check_on_browser(signed_out)?,
-                frame = stream.next() => self.hear(frame).await?,
+                frame = stream.next(), if self.in_flight.len() < MAX_IN_FLIGHT => self.hear(frame).await?,
                 Some(done) = self.in_flight.next(), if !self.in_flight.is_empty() => {
                     for object in done {
                         self.send(&object).await?;
@@ -255,16 +266,20 @@ impl Socket {
         Ok(())
     }
 
+    /// Nothing is done for somebody whose credential has come to its end since.
+    fn check_on_credential(&self) -> Step {
+        if recheck(&self.gateway, &self.person.0).is_some() {
+            let reason = "the credential no longer holds; sign in";
+            return Err(End::Close(close_code::POLICY, reason));
+        }
+        Ok(())
+    }
+
     async fn check_on_client(&mut self) -> Step {
         if self.heard.elapsed() > SILENCE {
             return Err(End::Close(close_code::AGAIN, "no sign of life; reconnect"));
         }
-        if recheck(&self.gateway, &self.person.0).is_some() {
-            return Err(End::Close(
-                close_code::POLICY,
-                "the credential no longer holds; sign in",
-            ));
-        }
+        self.check_on_credential()?;
         if self.panel {
             // A page does not see pings.
             self.send(&studio::alive(&self.gateway)).await?;
@@ -298,7 +313,7 @@ impl Socket {
             None | Some(Ok(Message::Close(_))) => Err(End::Gone),
             Some(Err(_)) => Err(End::Close(
                 close_code::SIZE,
-                "frames are at most 256 KiB of text",
+                "frames are at most 1 MiB of text",
             )),
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
             Some(Ok(Message::Binary(_))) => {
@@ -309,21 +324,20 @@ impl Socket {
                 .await
             }
             Some(Ok(Message::Text(text))) => {
-                if self
-                    .gateway
-                    .pace
-                    .take(&self.person.0.credential.id)
-                    .is_err()
-                {
+                self.check_on_credential()?;
+                let paced = self.gateway.pace.take(&self.person.0.credential.id);
+                let paced = paced.map_err(|_| {
                     let message = "too many messages; this one was not sent; try again in a moment";
-                    return self
-                        .refuse(WireError::new(ErrorCode::RateLimited, message))
-                        .await;
-                }
+                    WireError::new(ErrorCode::RateLimited, message)
+                });
                 match (serde_json::from_str::<Value>(&text), self.speech) {
                     (Ok(object @ Value::Object(_)), Speech::Studio) => {
-                        self.hear_studio(object).await
+                        self.hear_studio(object, paced).await
                     }
+                    (_, Speech::Interaction) if paced.is_err() => match paced {
+                        Err(error) => self.refuse(error).await,
+                        Ok(()) => Ok(()),
+                    },
                     (Ok(object @ Value::Object(_)), Speech::Interaction) => {
                         self.hear_interaction(object).await
                     }
@@ -346,14 +360,8 @@ impl Socket {
     }
 
     /// Lets work go on beside the conversation; its objects are sent when it is done.
-    fn begin(&mut self, work: BoxFuture<'static, Done>) -> Result<(), WireError> {
-        if self.in_flight.len() >= MAX_IN_FLIGHT {
-            let message =
-                "too many messages wait for a verdict; this one was not sent; wait for one";
-            return Err(WireError::new(ErrorCode::RateLimited, message));
-        }
+    fn begin(&self, work: BoxFuture<'static, Done>) {
         self.in_flight.push(work);
-        Ok(())
     }
 }
 

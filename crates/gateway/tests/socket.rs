@@ -31,7 +31,8 @@ async fn a_question_is_replayed_with_what_e9_names_and_answered_by_its_label() {
         (&replay[0]["you"], &replay[0]["tenant"]),
         (&json!("ann"), &json!("local"))
     );
-    let limits = json!({"answer_chars": 20_000, "shown_header_chars": 12});
+    let limits =
+        json!({"answer_chars": 20_000, "shown_header_chars": 12, "frame_bytes": 1024 * 1024});
     assert_eq!(replay[0]["limits"], limits);
     let shown = &replay[1];
     assert_eq!(shown["event"], "clarify.requested");
@@ -268,7 +269,7 @@ async fn broken_frames_do_not_end_the_connection() {
         socket.send(frame).await;
         assert_eq!(socket.next().await.unwrap()["event"], "error");
     }
-    socket.send_text(&"x".repeat(300 * 1024)).await;
+    socket.send_text(&"x".repeat(1024 * 1024 + 1)).await;
     assert_eq!(socket.next().await, Err(Some(1009)));
     world.end().await;
 }

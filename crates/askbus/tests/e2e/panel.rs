@@ -10,6 +10,7 @@ mod late;
 mod live;
 mod rules;
 mod text;
+mod unreachable;
 mod views;
 mod whose;
 

@@ -3,9 +3,32 @@
 use super::{Feed, Known, Tenant, Viewer};
 use crate::projection::{Card, Past, PlanCard};
 use askbus_domain::{ClarifyId, TenantId, Timestamp};
+use askbus_ledger::Ledger;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// How long somebody waits who knows more of the log than this picture shows.
+const CATCHES_UP_WITHIN: Duration = Duration::from_secs(5);
 
 impl Feed {
+    /// Waits until the picture shows what somebody knows already, from another instance; false when it
+    /// does not come to that: what waits there would look as if it were over. Of another log than this
+    /// one nobody knows anything.
+    pub(crate) async fn catches_up(&self, ledger: &dyn Ledger, known: Option<u64>) -> bool {
+        let Some(known) = known.filter(|known| *known > self.folded()) else {
+            return true;
+        };
+        let reached = async {
+            match ledger.last_seq().await {
+                Ok(last) if known > last => {}
+                _ => self.reach(known).await,
+            }
+        };
+        tokio::time::timeout(CATCHES_UP_WITHIN, reached)
+            .await
+            .is_ok()
+    }
+
     /// The card with this id, whoever may see it.
     pub(crate) fn card(&self, tenant: &TenantId, id: ClarifyId) -> Option<Arc<Card>> {
         self.read(tenant, |_, t| t?.projection.card(id).cloned())

@@ -4,7 +4,7 @@
 use super::{Socket, Step};
 use crate::drafts;
 use crate::projection::Card;
-use askbus_domain::ClarifyId;
+use askbus_domain::{ClarifyId, MAX_COMMIT_BYTES};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::Draft;
 use std::collections::BTreeMap;
@@ -48,6 +48,13 @@ impl Socket {
     }
 
     pub(super) async fn note_draft(&mut self, card: Arc<Card>, draft: Draft) -> Step {
+        let size = serde_json::to_vec(&draft).map_or(0, |bytes| bytes.len());
+        if size > MAX_COMMIT_BYTES {
+            let message = "this is too long to be kept as a draft; it is still on your screen";
+            return self
+                .refuse(WireError::new(ErrorCode::TooLarge, message))
+                .await;
+        }
         let key = (card.id(), draft.tab.clone());
         if self.unsaved.len() >= MAX_DRAFTS && !self.unsaved.contains_key(&key) {
             let message =

@@ -147,7 +147,8 @@ impl Socket {
                 }
             }
         };
-        self.begin(Box::pin(work))
+        self.begin(Box::pin(work));
+        Ok(())
     }
 }
 

@@ -84,7 +84,8 @@ impl Socket {
             reply.insert("answer_id".to_owned(), json!(answer_id));
             vec![reply.into()]
         };
-        self.begin(Box::pin(work))
+        self.begin(Box::pin(work));
+        Ok(())
     }
 }
 

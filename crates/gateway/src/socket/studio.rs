@@ -1,6 +1,6 @@
 //! The objects of E9, extended.
 
-use super::{Socket, Step, is_over, rooms};
+use super::{MAX_FRAME_BYTES, Socket, Step, is_over, rooms};
 use crate::caller::Person;
 use crate::explain::{explain, where_to};
 use crate::gateway::Gateway;
@@ -37,7 +37,8 @@ pub(crate) fn hello(gateway: &Gateway, person: &Person, seq: u64) -> Value {
         "profiles": credential.profiles,
         "version": gateway.version,
         "server_now": gateway.now().unix_millis(),
-        "limits": {"answer_chars": MAX_ANSWER_CHARS, "shown_header_chars": SHOWN_HEADER_CHARS},
+        "limits": {"answer_chars": MAX_ANSWER_CHARS, "shown_header_chars": SHOWN_HEADER_CHARS,
+            "frame_bytes": MAX_FRAME_BYTES},
     })
 }
 
@@ -93,12 +94,25 @@ fn surface(said: Option<&Surface>) -> Surface {
 }
 
 impl Socket {
-    pub(super) async fn hear_studio(&mut self, object: Value) -> Step {
+    /// What a frame wants is done, unless there were too many.
+    pub(super) async fn hear_studio(
+        &mut self,
+        object: Value,
+        paced: Result<(), WireError>,
+    ) -> Step {
         // Several answers may be on their way: whatever is said of one names it.
-        let answer_id = object.get("answer_id").filter(|id| id.is_string()).cloned();
-        let reply = match self.studio_frame(object).await {
+        let text = |field: &str| object.get(field).filter(|id| id.is_string()).cloned();
+        let (answer_id, clarify_id) = (text("answer_id"), text("clarify_id"));
+        let taken = match paced {
+            Ok(()) => self.studio_frame(object).await,
+            Err(error) => Err(Refused::Frame(error)),
+        };
+        let reply = match taken {
             Ok(()) => return Ok(()),
-            Err(Refused::Frame(error)) => self::error(&error),
+            Err(Refused::Frame(error)) => match clarify_id.as_ref().and_then(Value::as_str) {
+                Some(id) if error.code == ErrorCode::RateLimited => not_resolved(id, None, &error),
+                _ => self::error(&error),
+            },
             Err(Refused::Reply(object)) => object,
             Err(Refused::End(end)) => return Err(end),
         };
@@ -184,7 +198,8 @@ impl Socket {
             }
             vec![reply]
         };
-        Ok(self.begin(Box::pin(work))?)
+        self.begin(Box::pin(work));
+        Ok(())
     }
 
     fn hold(&mut self, card: Arc<Card>, surface: Surface) -> Result<(), Refused> {
@@ -199,7 +214,8 @@ impl Socket {
                 Err(not_sent) => vec![unsent(&card, &not_sent)],
             }
         };
-        Ok(self.begin(Box::pin(work))?)
+        self.begin(Box::pin(work));
+        Ok(())
     }
 
     fn pass_on(&mut self, card: Arc<Card>, object: Value) -> Result<(), Refused> {
@@ -218,7 +234,8 @@ impl Socket {
             };
             vec![about(reply, answer_id)]
         };
-        Ok(self.begin(Box::pin(work))?)
+        self.begin(Box::pin(work));
+        Ok(())
     }
 }
 
