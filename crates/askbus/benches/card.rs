@@ -1,6 +1,8 @@
 //! How long from the moment a question is asked until its card has been painted, in real Chromium on this
 //! machine: `cargo bench -p askbus --bench card`. Needs what `./test` brings.
 
+#![allow(clippy::indexing_slicing, reason = "what is not there in JSON is null")]
+
 use anyhow::{Context as _, Result};
 use askbus_testkit::{AskbusUp, Browser, McpStdio};
 use serde_json::json;

@@ -62,9 +62,11 @@ export class ListView {
     for (const { session, entries: list } of bySession(entries)) {
       const wanted = [];
       for (const entry of list) {
-        if (place < this.#limit || this.#source.pinned(entry)) wanted.push(this.#source.card(entry, place).element);
+        const pinned = this.#source.pinned(entry);
+        if (pinned || place < this.#limit) wanted.push(this.#source.card(entry, place).element);
         else hidden += 1;
-        place += 1;
+        // What is over and has not left yet takes nobody's place.
+        if (!pinned) place += 1;
       }
       if (wanted.length === 0) continue;
       const group = this.#group(session, list[0].request);

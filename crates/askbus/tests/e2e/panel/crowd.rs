@@ -99,6 +99,35 @@ async fn ten_thousand_wait_and_the_page_stays_small_and_in_order() -> Result<()>
     browser.close().await
 }
 
+/// A list of the panel's own, in which more are over than there is room for, and one waits.
+const OVER: &str = "
+    const done = arguments[0];
+    const entry = (n, state) => ({state, kept: false, request: {session_id: 's', clarify_id: `c${n}`, requested_at: n,
+        deadline: null, cap: null, questions: [], asker: null, parent: null}});
+    import('/assets/list.js').then(({ListView}) => {
+        const root = document.createElement('div');
+        const list = new ListView(root, {
+            card: (entry) => ({element: Object.assign(document.createElement('article'), {id: entry.request.clarify_id})}),
+            pinned: (entry) => entry.state !== 'waiting',
+            plan: () => undefined,
+            more: () => {},
+        });
+        list.show([...Array.from({length: 200}, (_, n) => entry(n, 'settled')), entry(200, 'waiting')]);
+        done([root.querySelectorAll('article').length, root.querySelector('#c200') !== null]);
+    }, (error) => done(String(error)));";
+
+// contract: D4
+#[tokio::test]
+async fn what_is_over_takes_the_place_of_nothing_that_waits() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&up.announcement().sign_in_url).await?;
+    browser.find("[data-connection=online]").await?;
+    let shown = browser.page.execute_async(OVER, Vec::new()).await?;
+    assert_eq!(shown, json!([201, true]));
+    browser.close().await
+}
+
 // contract: D4
 #[tokio::test]
 async fn a_cold_load_is_small() -> Result<()> {
