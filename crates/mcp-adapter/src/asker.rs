@@ -28,6 +28,7 @@ pub use connection::Token;
 pub use on_bus::BusOptions;
 pub use options::{AskerInfo, AskerOptions};
 pub use parked::Unclaimed;
+pub(crate) use place::no_log;
 pub use resolutions::Outcomes;
 pub use waiting::{Joined, Waiting};
 

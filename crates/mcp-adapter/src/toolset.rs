@@ -145,10 +145,59 @@ fn result(text: String, structured: Value, is_error: bool) -> CallToolResult {
     result
 }
 
-/// What went wrong, and what the model can do about it.
-fn failure_text(error: &WireError) -> String {
-    let remedy = match error.code {
-        ErrorCode::InvalidQuestion | ErrorCode::InvalidRequest | ErrorCode::TooLarge => {
+/// Why a call has no outcome to tell of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsettled {
+    /// What went wrong.
+    pub error: WireError,
+    /// The question, where one was asked; none: nobody was asked.
+    pub clarify_id: Option<String>,
+}
+
+impl From<WireError> for Unsettled {
+    fn from(error: WireError) -> Self {
+        Self {
+            error,
+            clarify_id: None,
+        }
+    }
+}
+
+impl Unsettled {
+    /// Of a question that was asked, unless the service says that there is none.
+    pub fn asked(clarify_id: &str, error: WireError) -> Self {
+        let known = error.code != ErrorCode::UnknownClarification;
+        Self {
+            clarify_id: known.then(|| clarify_id.to_owned()),
+            error,
+        }
+    }
+
+    /// What went wrong, and what the model can do about it.
+    fn text(&self) -> String {
+        let code = self.error.code;
+        let remedy = match self.clarify_id {
+            None => before_asking(code),
+            Some(_) => after_asking(code),
+        };
+        format!("{}: {}\n{remedy}", code.as_str(), self.error)
+    }
+
+    /// The id of the question in the object of a result.
+    fn name_question(&self, structured: &mut Value) {
+        if let (Some(id), Some(object)) = (&self.clarify_id, structured.as_object_mut()) {
+            object.insert("clarify_id".to_owned(), id.as_str().into());
+        }
+    }
+}
+
+const fn before_asking(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::InvalidQuestion
+        | ErrorCode::InvalidRequest
+        | ErrorCode::InvalidPlan
+        | ErrorCode::InvalidAnswer
+        | ErrorCode::TooLarge => {
             "The question was not shown to anybody. Correct the arguments and call the tool again."
         }
         ErrorCode::ContextExpired | ErrorCode::NoActiveTurn => {
@@ -158,13 +207,52 @@ fn failure_text(error: &WireError) -> String {
         ErrorCode::Busy | ErrorCode::TooManyPending => {
             "Nobody was asked. Wait for the question that is open before you ask another one."
         }
-        ErrorCode::Unauthenticated | ErrorCode::Forbidden => {
+        ErrorCode::Unauthenticated
+        | ErrorCode::Forbidden
+        | ErrorCode::CrossSite
+        | ErrorCode::WrongHost
+        | ErrorCode::NotAddressed => {
             "Nobody was asked. Retrying does not help: tell the person that the credential of this \
-             server has to be fixed (`askbus doctor` says how)."
+             server has to be fixed (`askbus credential issue` makes one)."
         }
-        _ => "Nothing has been decided.",
-    };
-    format!("{}: {error}\n{remedy}", error.code.as_str())
+        ErrorCode::WrongInstance => {
+            "Nobody was asked. Retrying does not help: tell the person that this server is pointed at \
+             a service of others."
+        }
+        ErrorCode::UpgradeNeeded => {
+            "Nobody was asked. Retrying does not help: tell the person that the service has to be \
+             upgraded."
+        }
+        ErrorCode::Full => {
+            "Nobody was asked. There is no room for another question until whoever runs the service \
+             makes some: tell the person, and ask again later if the decision is still needed."
+        }
+        ErrorCode::RateLimited => "Nobody was asked. Ask again in a minute, and less often.",
+        ErrorCode::Internal | ErrorCode::SessionTaken => {
+            "Nothing has been decided. Ask once more if the decision is still needed; if that fails \
+             too, tell the person."
+        }
+        // What these say names the way out.
+        ErrorCode::UnknownClarification
+        | ErrorCode::NotFound
+        | ErrorCode::Unavailable
+        | ErrorCode::LogUnavailable => "Nothing has been decided.",
+    }
+}
+
+const fn after_asking(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::Unauthenticated | ErrorCode::Forbidden => {
+            "The question was asked, and people may see it until the service has missed this server \
+             for a while; an answer is not heard here. Nothing has been decided as far as is known. \
+             Tell the person that the credential of this server has to be fixed (`askbus credential \
+             issue` makes one); then ask again if the decision is still needed."
+        }
+        _ => {
+            "The question was asked, and how it ends is not known here. Do not take that for an \
+             approval: leave undone what depends on the answer, and tell the person."
+        }
+    }
 }
 
 fn actor(outcome: &Outcome) -> Value {

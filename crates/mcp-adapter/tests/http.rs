@@ -204,6 +204,48 @@ async fn a_server_that_stops_hands_its_calls_back_and_withdraws_nothing() {
     });
 }
 
+/// As over lines: a question cut within a character is asked, and an error names the request it is about.
+// contract: A1 E13
+#[tokio::test]
+async fn what_cannot_be_read_is_refused_in_the_words_of_the_protocol() {
+    let service = Service::up();
+    let http = Http::serve(&service).await;
+    let token = http.token("agent");
+    let request = Request::ask(&token, 1, "Ship it?");
+    for (body, id, code) in [
+        ("5", None, -32600),
+        ("[]", None, -32600),
+        ("{", None, -32700),
+        (
+            r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":nonsense}"#,
+            Some(9),
+            -32700,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":[]}"#,
+            Some(9),
+            -32602,
+        ),
+    ] {
+        let mut connection = http.connect().await;
+        connection.send_body(&request, body).await;
+        let head = connection.head().await;
+        assert_eq!(head.status, 400, "{body}: {head:?}");
+        let reply = connection.whole(&head).await;
+        assert_eq!(reply["error"]["code"], code, "{body}: {reply}");
+        assert_eq!(reply["id"], json!(id), "{body}: {reply}");
+    }
+    let cut = request.body.to_string().replace("Ship it?", "Ship \\ud83d");
+    let mut connection = http.connect().await;
+    connection.send_body(&request, &cut).await;
+    let clarify_id = service.question(0).await;
+    service.state(|s| assert_eq!(s.clarifications[0].questions[0].question, "Ship \u{fffd}"));
+    service.settle(&clarify_id, answer("yes"));
+    assert_eq!(connection.head().await.status, 200);
+    assert_eq!(words(&connection.result(1).await), "yes");
+    http.stop().await;
+}
+
 /// Ids of calls are a session's own; a cancellation is for a call that is open there, or for none.
 // contract: E11
 #[tokio::test]

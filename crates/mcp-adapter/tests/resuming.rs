@@ -156,6 +156,95 @@ async fn a_question_of_another_process_lives_on_under_its_name() {
     assert_eq!(structured(&second.result(2).await)["reason"], "response");
 }
 
+/// The one that asked still waits; what its neighbour thinks better of is the neighbour's wait alone.
+// contract: E11 E12
+#[tokio::test]
+async fn a_cancelled_wait_leaves_the_question_of_another_process_alone() {
+    let service = Service::up();
+    let mut first = Client::ask_toolset(service.options()).await;
+    first.ask(1, "q").await;
+    let clarify_id = service.question(0).await;
+    let mut second = Client::ask_toolset(service.options()).await;
+    let wait = json!({"clarify_id": clarify_id});
+    let params =
+        json!({"name": "await_answer", "arguments": wait, "_meta": {"progressToken": "t"}});
+    second
+        .send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+        .await;
+    second.progress("Waiting for a person").await;
+    second.cancel(1).await;
+    second.call(2, "await_answer", wait).await;
+    // Each time once under its own name, and once under that of the first.
+    let again = |s: &mut State| (s.checks.len() == 4).then_some(());
+    service.until("another wait", again).await;
+    service.settle(&clarify_id, answer("yes"));
+    assert_eq!(structured(&first.result(1).await)["reason"], "response");
+    assert_eq!(structured(&second.result(2).await)["reason"], "response");
+    service.state(|s| assert_eq!(s.cancels, Vec::<String>::new()));
+}
+
+/// An error that comes after the question went out does not say that nobody was asked.
+// contract: P6
+#[tokio::test]
+async fn an_error_after_the_question_was_asked_names_it() {
+    let service = Service::up();
+    let mut client = Client::ask_toolset(service.options()).await;
+    client.ask(1, "q").await;
+    let clarify_id = service.question(0).await;
+    service.state(|s| s.token = Some("another".to_owned()));
+    service.break_attachments();
+    let result = client.result(1).await;
+    assert_eq!(result["isError"], true, "{result}");
+    let said = structured(&result);
+    assert_eq!(said["reason"], "UNAUTHENTICATED", "{result}");
+    assert_eq!(said["clarify_id"], clarify_id.as_str(), "{result}");
+    let text = said["message"].as_str().unwrap();
+    assert!(text.contains("The question was asked"), "{text}");
+    assert!(!text.contains("Nobody was asked"), "{text}");
+    // Before it is asked, that is what has to be said.
+    client.ask(2, "another?").await;
+    let result = client.result(2).await;
+    let said = structured(&result);
+    assert_eq!(
+        (&said["reason"], &said["clarify_id"]),
+        (&json!("UNAUTHENTICATED"), &Value::Null)
+    );
+    assert!(
+        said["message"]
+            .as_str()
+            .unwrap()
+            .contains("Nobody was asked")
+    );
+}
+
+/// The service is there and has no log: to start another one would not help.
+// contract: P6
+#[tokio::test]
+async fn a_log_that_is_away_is_not_called_a_service_that_is_away() {
+    let service = Service::up();
+    service.state(|s| s.log_is_away = true);
+    let mut client = Client::with_budget(service.options(), SHORT).await;
+    client.ask(1, "q").await;
+    let result = client.result(1).await;
+    let said = structured(&result);
+    assert_eq!(said["reason"], "LOG_UNAVAILABLE", "{result}");
+    let text = said["message"].as_str().unwrap();
+    assert!(text.contains("cannot reach its log"), "{text}");
+    assert!(!text.contains("askbus up"), "{text}");
+
+    let nowhere = Service::down();
+    let mut client = Client::with_budget(nowhere.options(), SHORT).await;
+    client.ask(1, "q").await;
+    let result = client.result(1).await;
+    assert_eq!(structured(&result)["reason"], "UNAVAILABLE", "{result}");
+    assert!(
+        structured(&result)["message"]
+            .as_str()
+            .unwrap()
+            .contains("askbus up")
+    );
+}
+
 #[tokio::test]
 async fn an_id_of_no_question_is_said_to_be_none() {
     let service = Service::up();

@@ -336,58 +336,6 @@ async fn ping_is_answered_while_a_call_waits() {
 }
 
 #[tokio::test]
-async fn lines_that_cannot_be_read_get_an_error_and_the_process_goes_on() {
-    let service = Service::down();
-    let mut client = Client::ask_toolset(service.options()).await;
-    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let long = format!("{{\"jsonrpc\": \"{}\"}}", "x".repeat(1024 * 1024));
-    for bad in [
-        "{not json".as_bytes(),
-        b"\xff\xfe",
-        deep.as_bytes(),
-        long.as_bytes(),
-    ] {
-        client.send_bytes(bad).await;
-        client.send_bytes(b"\n").await;
-        assert_eq!(client.error(None).await["code"], -32700);
-    }
-    let deep_call = format!(
-        r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"ask_user","arguments":{{"questions":{}1{}}}}}}}"#,
-        "[".repeat(500),
-        "]".repeat(500)
-    );
-    client.send_bytes(deep_call.as_bytes()).await;
-    client.send_bytes(b"\n").await;
-    assert_eq!(client.error(None).await["code"], -32700);
-    for invalid in [
-        &b"[]\n"[..],
-        b"1\n",
-        b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}\n",
-        b"{\"jsonrpc\":\"2.0\"}\n",
-    ] {
-        client.send_bytes(invalid).await;
-        assert_eq!(client.error(None).await["code"], -32600);
-    }
-    client.send_bytes(b"{\"id\":8,\"method\":\"ping\"}\n").await;
-    assert_eq!(client.error(Some(8)).await["code"], -32600);
-    client.send(&json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"arguments": {}}})).await;
-    assert_eq!(client.error(Some(9)).await["code"], -32602);
-    client
-        .send(&json!({"jsonrpc": "2.0", "id": 10, "method": "no/such", "params": {}}))
-        .await;
-    assert_eq!(client.error(Some(10)).await["code"], -32601);
-    client.send_bytes(b"\r\n\n").await;
-    client.ping(11).await;
-    // Two messages in one write, one message in two writes.
-    client
-        .send_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":12,\"method\":\"ping\"}\r\n{\"jsonrpc\":\"2.0\",")
-        .await;
-    client.result(12).await;
-    client.send_bytes(b"\"id\":13,\"method\":\"ping\"}\n").await;
-    client.result(13).await;
-}
-
-#[tokio::test]
 async fn what_comes_before_the_handshake_does_not_end_the_process() {
     let service = Service::down();
     let mut client = Client::raw(service.options(), Toolset::Ask, Gate::default());

@@ -2,6 +2,7 @@
 
 use super::Inner;
 use askbus_domain::Dialect;
+use askbus_wire::error::ErrorCode;
 use askbus_wire::proto;
 use askbus_wire::trace::Trace;
 use serde_json::Value;
@@ -100,8 +101,11 @@ impl AskCall {
 /// What a caller may want to know while it waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The service cannot be reached; attempts go on.
-    Unreachable,
+    /// The service, or its log, cannot be reached; attempts go on.
+    Unreachable {
+        /// Which of the two: [`ErrorCode::LogUnavailable`] where it is the log.
+        code: ErrorCode,
+    },
     /// The question is before the person.
     Asked {
         /// Its id.

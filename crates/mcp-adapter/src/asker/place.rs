@@ -74,11 +74,11 @@ pub(super) async fn join(
             () = inner.closing.cancelled() => return Err(closed()),
             once = join_once(inner, clarify_id, trace, notices, patience) => once,
         };
-        match once {
-            Err(error) if may_pass(error.code) && !patience.is_over() => {}
+        let code = match once {
+            Err(error) if may_pass(error.code) && !patience.is_over() => error.code,
             other => return other,
-        }
-        notices(Notice::Unreachable);
+        };
+        notices(Notice::Unreachable { code });
         tokio::time::sleep(backoff.next_pause()).await;
     }
 }
@@ -157,7 +157,7 @@ async fn place(
             () = inner.closing.cancelled() => break Err(closed()),
             once = async { ready?; attempt.send().await } => once,
         };
-        match once {
+        let code = match once {
             Ok(asked) => break Ok(asked),
             // The refused credential is forgotten; the file may hold a newer one.
             Err(error) if error.code == ErrorCode::Unauthenticated && !credential_reread => {
@@ -169,13 +169,17 @@ async fn place(
                 if patience.is_over() {
                     break Err(no_log());
                 }
+                error.code
             }
             Err(error) if !may_pass(error.code) => break Err(error),
-            Err(_) if attempt.placing.is_some() => patience = Patience::Endless,
+            Err(error) if attempt.placing.is_some() => {
+                patience = Patience::Endless;
+                error.code
+            }
             Err(error) if patience.is_over() => break Err(no_service(inner, &error)),
-            Err(_) => {}
-        }
-        notices(Notice::Unreachable);
+            Err(error) => error.code,
+        };
+        notices(Notice::Unreachable { code });
         tokio::select! {
             biased;
             () = inner.closing.cancelled() => break Err(closed()),
@@ -302,7 +306,7 @@ pub(super) async fn ready(
             Link::Ready => return Ok(()),
             Link::Failed(error) if error.code != ErrorCode::Unavailable => return Err(error),
             Link::Failed(error) if patience.is_over() => return Err(error),
-            Link::Failed(_) => notices(Notice::Unreachable),
+            Link::Failed(error) => notices(Notice::Unreachable { code: error.code }),
             Link::Connecting => {}
         }
         let hung = || WireError::new(ErrorCode::Unavailable, "connecting takes too long");
@@ -324,7 +328,8 @@ pub(super) fn listen(inner: &Arc<Inner>) {
     }
 }
 
-fn no_log() -> WireError {
+/// The service answers that it has no log to write to.
+pub(crate) fn no_log() -> WireError {
     WireError::new(
         ErrorCode::LogUnavailable,
         "The Askbus service is there, but it cannot reach its log now. Nobody was asked and nothing \

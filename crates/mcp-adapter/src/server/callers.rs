@@ -70,6 +70,8 @@ struct Entry {
     live: usize,
     /// Whether a client may come back under its name.
     named: bool,
+    /// Whether all it knows of is what a process elsewhere asked, which may still wait.
+    adopted: bool,
     used: Instant,
     /// Whether somebody looks after its end.
     watched: bool,
@@ -93,6 +95,7 @@ pub(super) struct Caller {
     callers: Arc<Callers>,
     asker: Arc<Asker>,
     key: Option<Key>,
+    adopted: bool,
 }
 
 impl Caller {
@@ -127,10 +130,28 @@ impl Caller {
         };
         self.asker.park(waiting, self.callers.lease, unclaimed);
         if alone {
-            self.asker.hush().await;
-            if self.open_calls() > 1 {
-                self.asker.wake();
-            }
+            self.hush().await;
+        }
+    }
+
+    /// Ends the wait of a call that its client cancelled, and with it the question; but not what another
+    /// process asked, which that one may still wait for. Gone, it loses its lease.
+    pub(super) async fn give_up(&self, waiting: Waiting) {
+        if !self.adopted {
+            // Dropped, it is withdrawn.
+            return;
+        }
+        waiting.let_go();
+        if self.open_calls() == 1 && !self.asker.parks() {
+            self.hush().await;
+        }
+    }
+
+    /// Counts as gone, until somebody asks or waits here again.
+    async fn hush(&self) {
+        self.asker.hush().await;
+        if self.open_calls() > 1 {
+            self.asker.wake();
         }
     }
 }
@@ -180,7 +201,7 @@ impl Callers {
         marker: Option<&str>,
     ) -> Result<Caller, WireError> {
         if let Some(own) = &self.own {
-            return Ok(self.caller(Arc::clone(own), None));
+            return Ok(self.caller(Arc::clone(own), None, false));
         }
         let owner = owner(bearer);
         let open = {
@@ -196,7 +217,7 @@ impl Callers {
             Some(marker) => named(&owner, marker),
             None => format!("http-{}", uuid::Uuid::new_v4().simple()),
         };
-        Ok(self.entry(bearer, asker_id, marker.is_some()))
+        Ok(self.entry(bearer, asker_id, marker.is_some(), false))
     }
 
     /// The asking process that holds this question, if it is one of this server's.
@@ -208,7 +229,7 @@ impl Callers {
         if let Some(own) = &self.own
             && own.has_parked(clarify_id)
         {
-            return Some(self.caller(Arc::clone(own), None));
+            return Some(self.caller(Arc::clone(own), None, false));
         }
         let owner = owner(bearer);
         let key = {
@@ -218,12 +239,12 @@ impl Callers {
             };
             entries.iter().find(holds).map(|(key, _)| key.clone())
         };
-        key.map(|key| self.entry(bearer, key.asker_id, true))
+        key.map(|key| self.entry(bearer, key.asker_id, true, true))
     }
 
     /// One that takes up the name of an asking process elsewhere, and keeps what that one asked.
     pub(super) fn adopt(self: &Arc<Self>, bearer: Option<&Bearer>, asker_id: String) -> Caller {
-        self.entry(bearer, asker_id, true)
+        self.entry(bearer, asker_id, true, true)
     }
 
     fn entry(
@@ -231,6 +252,7 @@ impl Callers {
         bearer: Option<&Bearer>,
         asker_id: String,
         is_named: bool,
+        is_adopted: bool,
     ) -> Caller {
         let key = Key {
             owner: owner(bearer),
@@ -243,6 +265,7 @@ impl Callers {
             token: token.to_owned(),
             live: 0,
             named: is_named,
+            adopted: is_adopted,
             used: Instant::now(),
             watched: false,
         });
@@ -253,16 +276,19 @@ impl Callers {
         }
         entry.live += 1;
         entry.used = Instant::now();
-        let asker = Arc::clone(&entry.asker);
+        // One that asks under this name itself is no stranger to what was asked under it.
+        entry.adopted &= is_adopted;
+        let (asker, adopted) = (Arc::clone(&entry.asker), entry.adopted);
         drop(entries);
-        self.caller(asker, Some(key))
+        self.caller(asker, Some(key), adopted)
     }
 
-    fn caller(self: &Arc<Self>, asker: Arc<Asker>, key: Option<Key>) -> Caller {
+    fn caller(self: &Arc<Self>, asker: Arc<Asker>, key: Option<Key>, adopted: bool) -> Caller {
         Caller {
             callers: Arc::clone(self),
             asker,
             key,
+            adopted,
         }
     }
 

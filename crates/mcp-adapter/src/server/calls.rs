@@ -4,11 +4,13 @@ use super::callers::{Bearer, Caller};
 use super::handler::Handler;
 use super::http::Line;
 use super::offered::Called;
-use super::progress::Progress;
+use super::progress::{Progress, Stage};
 use super::waiting::{self, End, Leaving, Opened, Wait};
 use super::{limits, origin};
-use crate::asker::{AskCall, Settled};
-use crate::toolset::{CALL_LIMIT, ask, await_answer, capabilities, interaction, plan, studio};
+use crate::asker::{AskCall, Settled, no_log};
+use crate::toolset::{
+    CALL_LIMIT, Unsettled, ask, await_answer, capabilities, interaction, plan, studio,
+};
 use askbus_domain::{Dialect, Rejection, parse_arguments, parse_plan_alone};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
@@ -78,23 +80,23 @@ impl Handler {
             Called::Clarify => {
                 let ask = match self.read(Dialect::Interaction, arguments) {
                     Ok(ask) => ask,
-                    Err(error) => return interaction::failed(&error),
+                    Err(error) => return interaction::failed(error),
                 };
                 match self.settle(ask, call).await {
                     Ok(settled) => interaction::settled(&settled),
-                    Err(error) => interaction::failed(&error),
+                    Err(error) => interaction::failed(error),
                 }
             }
             Called::StudioClarify => {
                 let context_id = match studio::context_of(&arguments) {
                     Ok(context_id) => context_id,
-                    Err(error) => return studio::failed(&error),
+                    Err(error) => return studio::failed(error),
                 };
                 let mut ask = AskCall::new(Dialect::Studio, arguments);
                 ask.context = Some(context_id);
                 match self.settle(ask, call).await {
                     Ok(settled) => studio::settled(&settled),
-                    Err(error) => studio::failed(&error),
+                    Err(error) => studio::failed(error),
                 }
             }
         }
@@ -130,22 +132,25 @@ impl Handler {
     async fn ask_user(&self, arguments: Value, call: Call) -> CallToolResult {
         let mut ask = match self.read(Dialect::Ask, arguments) {
             Ok(ask) => ask,
-            Err(error) => return ask::failed(&error),
+            Err(error) => return ask::failed(error),
         };
         let caller = match self.identify(&mut ask, &call) {
             Ok(caller) => caller,
-            Err(error) => return ask::failed(&error),
+            Err(error) => return ask::failed(error),
         };
         // The same words again, whose answer nobody has been told yet.
         if let Some(clarify_id) = caller.asker().parked_as(&ask) {
             return self.go_on(caller, &clarify_id, &call).await;
         }
         let (notices, stages) = waiting::stages();
-        let wait = self.wait(&call, stages, Some(call.hand_back));
+        let wait = self.wait(&call, stages.clone(), Some(call.hand_back));
         let end = {
             let open = async { caller.asker().open(&ask, &notices).await.map(Opened::from) };
             wait.run(open).await
         };
+        if matches!(end, End::HandedBack(None)) {
+            return ask::failed(not_asked(*stages.borrow()));
+        }
         result(&caller, end).await
     }
 
@@ -176,7 +181,7 @@ impl Handler {
         let clarify_id = match await_answer::clarify_id(arguments) {
             Ok(id) => id,
             Err(problem) => {
-                return ask::failed(&WireError::new(ErrorCode::InvalidRequest, problem));
+                return ask::failed(WireError::new(ErrorCode::InvalidRequest, problem));
             }
         };
         let held = self.callers.holding(call.bearer(), &clarify_id);
@@ -186,7 +191,7 @@ impl Handler {
         };
         match caller {
             Ok(caller) => self.go_on(caller, &clarify_id, &call).await,
-            Err(error) => ask::failed(&error),
+            Err(error) => ask::failed(error),
         }
     }
 
@@ -213,23 +218,25 @@ impl Handler {
             wait.run(open).await
         };
         match &end {
-            End::Cancelled => {
+            End::Cancelled(_) => {
                 // The call may have ended before it took the question over.
-                drop(caller.asker().take_parked(clarify_id));
+                if let Some(parked) = caller.asker().take_parked(clarify_id) {
+                    caller.give_up(parked).await;
+                }
             }
             // Nothing was learnt of it: as far as anybody knows it waits.
             End::HandedBack(None) | End::Lost(None) => return ask::pending(clarify_id),
             End::Settled(settled) => {
-                if let Err(error) = settled.as_ref()
-                    && matches!(
-                        error.code,
-                        ErrorCode::Unavailable | ErrorCode::LogUnavailable
-                    )
-                {
-                    return ask::pending(clarify_id);
+                if let Err(error) = settled.as_ref() {
+                    return match error.code {
+                        ErrorCode::Unavailable | ErrorCode::LogUnavailable => {
+                            ask::pending(clarify_id)
+                        }
+                        _ => ask::failed(Unsettled::asked(clarify_id, error.clone())),
+                    };
                 }
             }
-            End::HandedBack(Some(_)) | End::Lost(Some(_)) => {}
+            End::HandedBack(Some(_)) | End::Lost(Some(_)) | End::Unheard(..) => {}
         }
         result(&caller, end).await
     }
@@ -237,7 +244,7 @@ impl Handler {
     async fn capabilities(&self, call: Call) -> CallToolResult {
         let caller = match self.callers.of_call(call.bearer(), None) {
             Ok(caller) => caller,
-            Err(error) => return ask::failed(&error),
+            Err(error) => return ask::failed(error),
         };
         let client = waiting::client_name(&call.context);
         let reached = caller.asker().reach(REACH_LIMIT);
@@ -254,7 +261,7 @@ impl Handler {
     }
 
     /// Asks and waits in a dialect whose calls cannot be resumed.
-    async fn settle(&self, mut ask: AskCall, call: Call) -> Result<Settled, WireError> {
+    async fn settle(&self, mut ask: AskCall, call: Call) -> Result<Settled, Unsettled> {
         let caller = self.identify(&mut ask, &call)?;
         let limit = call.hand_back.duration_since(call.started);
         ask.limit = Some(limit.clamp(Duration::from_secs(1), CALL_LIMIT));
@@ -265,23 +272,31 @@ impl Handler {
             wait.run(open).await
         };
         match end {
-            End::Settled(settled) => *settled,
+            End::Settled(settled) => Ok((*settled)?),
+            End::Unheard(clarify_id, error) => Err(Unsettled::asked(&clarify_id, error)),
             End::Lost(waiting) => {
                 if let Some(waiting) = waiting {
                     caller.lose(*waiting).await;
                 }
                 Err(gone(
                     "The connection was lost; the question is withdrawn unless it is answered soon.",
-                ))
+                )
+                .into())
             }
-            End::HandedBack(_) | End::Cancelled => Err(cancelled()),
+            End::HandedBack(_) => Err(cancelled().into()),
+            End::Cancelled(waiting) => {
+                if let Some(waiting) = waiting {
+                    caller.give_up(*waiting).await;
+                }
+                Err(cancelled().into())
+            }
         }
     }
 
     fn wait(
         &self,
         call: &Call,
-        stages: tokio::sync::watch::Receiver<super::progress::Stage>,
+        stages: tokio::sync::watch::Receiver<Stage>,
         hand_back: Option<Instant>,
     ) -> Wait {
         Wait {
@@ -303,28 +318,44 @@ fn cancelled() -> WireError {
     gone("The call was cancelled; the question is withdrawn.")
 }
 
+/// Why nobody was asked for as long as the client waits, as far as the call came.
+fn not_asked(stage: Stage) -> WireError {
+    match stage {
+        Stage::Unreachable(ErrorCode::LogUnavailable) => no_log(),
+        Stage::Unreachable(_) => gone(
+            "No Askbus service could be reached for as long as this client waits. Nobody was asked; \
+             whoever runs the service should look after it (`askbus up` starts one on this machine).",
+        ),
+        Stage::Asking | Stage::Waiting | Stage::Held => gone(
+            "The Askbus service did not take the question for as long as this client waits. It is \
+             withdrawn should it be asked yet. Ask again later.",
+        ),
+    }
+}
+
 /// What a call that can be resumed returns.
 async fn result(caller: &Caller, end: End) -> CallToolResult {
     match end {
         End::Settled(settled) => match *settled {
             Ok(settled) => ask::settled(&settled),
-            Err(error) => ask::failed(&error),
+            Err(error) => ask::failed(error),
         },
+        End::Unheard(clarify_id, error) => ask::failed(Unsettled::asked(&clarify_id, error)),
         End::HandedBack(Some(waiting)) => {
             let clarify_id = waiting.clarify_id().to_owned();
             caller.hand_back(*waiting);
             ask::pending(&clarify_id)
         }
-        End::HandedBack(None) => ask::failed(&gone(
-            "No Askbus service could be reached for as long as this client waits. Nobody was asked; \
-             whoever runs the service should look after it (`askbus up` starts one on this machine).",
-        )),
         // Sent to nobody, unless the client looks for the reply on a new connection.
         End::Lost(Some(waiting)) => {
             let clarify_id = waiting.clarify_id().to_owned();
             caller.lose(*waiting).await;
             ask::pending(&clarify_id)
         }
-        End::Lost(None) | End::Cancelled => ask::failed(&cancelled()),
+        End::Cancelled(Some(waiting)) => {
+            caller.give_up(*waiting).await;
+            ask::failed(cancelled())
+        }
+        End::HandedBack(None) | End::Lost(None) | End::Cancelled(None) => ask::failed(cancelled()),
     }
 }

@@ -23,6 +23,8 @@ fn fuzz_lines_of_a_client() {
         "\"method\":\"ping\"",
         "\"params\":",
         "\u{feff}",
+        "\"\\ud83d\"",
+        "\\",
     ];
     fuzz_bytes!(Material::of(&seeds, &words), |bytes: &[u8]| {
         for era_known in [false, true] {
@@ -31,7 +33,17 @@ fn fuzz_lines_of_a_client() {
                     lines::decides_era(&message);
                 }
                 Verdict::Drop => {}
-                Verdict::Refuse(error, _) => assert!(!error.message.is_empty()),
+                Verdict::Refuse(error, id) => {
+                    assert!(!error.message.is_empty());
+                    // Whoever waits under an id that can be read hears of it.
+                    let read: Option<Value> = serde_json::from_slice(bytes).ok();
+                    let field = |name: &str| read.as_ref().and_then(|v| v.get(name)).cloned();
+                    let asked = field("method").is_some_and(|method| method.is_string());
+                    let wanted = field("id").and_then(|id| serde_json::from_value(id).ok());
+                    if asked && wanted.is_some() {
+                        assert_eq!(id, wanted);
+                    }
+                }
             }
         }
     });

@@ -1,16 +1,19 @@
 //! JSON-RPC lines between standard input and rmcp.
 //!
 //! rmcp drops what is not JSON without a word and ends when a notification comes before the
-//! handshake. Here every line is judged before rmcp sees it: what cannot be read gets an error,
-//! what comes too early is dropped, and the process goes on.
+//! handshake. Here every line is judged before rmcp sees it: what cannot be read gets an error, under
+//! its id if that can be found, what comes too early is dropped, and the process goes on.
 
+mod envelope;
+mod open;
+pub(super) mod surrogates;
+mod verdict;
+
+use envelope::Envelope;
+use open::Open;
 use rmcp::RoleServer;
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, JsonRpcMessage, ProtocolVersion,
-    RequestId, ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
@@ -19,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+pub(super) use verdict::{Verdict, decides_era, judge};
 
 /// The longest line taken, in bytes without its end.
 pub const MAX_LINE: usize = 1024 * 1024;
@@ -37,14 +41,22 @@ pub(super) struct Lines<R> {
     buffer: Vec<u8>,
     /// How much of `buffer` is known to hold no line end.
     scanned: usize,
-    /// Within a line that was refused for its length.
-    skipping: bool,
+    /// What is known of a line that is too long, until its end.
+    too_long: Option<Envelope>,
+    /// Requests without a reply yet.
+    open: Open,
     /// Whether rmcp has seen the request that decides the protocol's era.
     era_known: bool,
     refusals: VecDeque<Vec<u8>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     writer: Option<JoinHandle<()>>,
     gone: CancellationToken,
+}
+
+enum Line {
+    Whole(Vec<u8>),
+    /// Longer than it may be, and the request that it is.
+    TooLong(Option<RequestId>),
 }
 
 impl<R: AsyncRead + Unpin + Send> Lines<R> {
@@ -60,7 +72,8 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
             reader,
             buffer: Vec::new(),
             scanned: 0,
-            skipping: false,
+            too_long: None,
+            open: Open::default(),
             era_known: false,
             refusals: VecDeque::new(),
             outgoing: Some(outgoing),
@@ -69,38 +82,54 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
         }
     }
 
-    /// The next whole line in the buffer, or the refusal of one that is too long.
-    fn next_line(&mut self) -> Option<Result<Vec<u8>, ErrorData>> {
-        loop {
-            let end = self
-                .buffer
-                .iter()
-                .skip(self.scanned)
-                .position(|b| *b == b'\n');
-            let Some(end) = end.map(|i| i + self.scanned) else {
-                let too_long = self.buffer.len() > MAX_LINE;
-                if self.skipping || too_long {
-                    self.buffer = Vec::new();
-                }
-                self.scanned = self.buffer.len();
-                let first = too_long && !self.skipping;
-                self.skipping |= too_long;
-                return first.then(|| Err(too_long_line()));
-            };
-            let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
-            line.pop();
-            self.scanned = 0;
-            if self.buffer.capacity() > KEPT_BUFFER {
-                self.buffer.shrink_to(KEPT_BUFFER);
+    /// The next line in the buffer that is whole.
+    fn next_line(&mut self) -> Option<Line> {
+        let end = self
+            .buffer
+            .iter()
+            .skip(self.scanned)
+            .position(|b| *b == b'\n');
+        let Some(end) = end.map(|i| i + self.scanned) else {
+            if self.too_long.is_some() || self.buffer.len() > MAX_LINE {
+                let part = std::mem::take(&mut self.buffer);
+                self.too_long.get_or_insert_default().read(&part);
             }
-            if std::mem::take(&mut self.skipping) {
-                continue;
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
+        line.pop();
+        self.scanned = 0;
+        if self.buffer.capacity() > KEPT_BUFFER {
+            self.buffer.shrink_to(KEPT_BUFFER);
+        }
+        if line.len() > MAX_LINE {
+            self.too_long.get_or_insert_default();
+        }
+        Some(match self.too_long.take() {
+            Some(mut envelope) => {
+                envelope.read(&line);
+                Line::TooLong(envelope.request_id())
             }
-            return Some(if line.len() > MAX_LINE {
-                Err(too_long_line())
-            } else {
-                Ok(line)
-            });
+            None => Line::Whole(line),
+        })
+    }
+
+    fn judge(&mut self, line: Line) -> Verdict {
+        let verdict = match line {
+            Line::Whole(line) => judge(&line, self.era_known),
+            Line::TooLong(id) => Verdict::Refuse(too_long_line(), id),
+        };
+        match verdict {
+            Verdict::Take(message) => match self.open.take(&message) {
+                // Under the id, the reply would end the request that is open.
+                Some(id) => Verdict::Refuse(same_id(&id), None),
+                None => Verdict::Take(message),
+            },
+            Verdict::Refuse(_, Some(id)) if self.open.has(&id) => {
+                Verdict::Refuse(same_id(&id), None)
+            }
+            other => other,
         }
     }
 
@@ -115,11 +144,7 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
                 }
             }
             while let Some(line) = self.next_line() {
-                let verdict = match line {
-                    Ok(line) => judge(&line, self.era_known),
-                    Err(error) => Verdict::Refuse(error, None),
-                };
-                match verdict {
+                match self.judge(line) {
                     Verdict::Take(message) => {
                         self.era_known |= decides_era(&message);
                         return Some(*message);
@@ -151,6 +176,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.open.answer(&message);
         let outgoing = self.outgoing.clone();
         let line = encode(&message);
         let gone = self.gone.clone();
@@ -223,91 +249,8 @@ fn too_long_line() -> ErrorData {
     ErrorData::parse_error(format!("a line may be at most {MAX_LINE} bytes long"), None)
 }
 
-pub(super) enum Verdict {
-    Take(Box<ClientJsonRpcMessage>),
-    /// Needs no answer.
-    Drop,
-    Refuse(ErrorData, Option<RequestId>),
-}
-
-/// Whether rmcp settles on a protocol era with this message; until then it ends on anything that
-/// is not a request.
-pub(super) fn decides_era(message: &ClientJsonRpcMessage) -> bool {
-    let JsonRpcMessage::Request(request) = message else {
-        return false;
-    };
-    match &request.request {
-        ClientRequest::InitializeRequest(_) => true,
-        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
-        other => {
-            let meta = other.get_meta();
-            let known = |v: ProtocolVersion| ProtocolVersion::KNOWN_VERSIONS.contains(&v);
-            meta.protocol_version().is_some_and(known)
-                && meta
-                    .missing_required_keys(&ProtocolVersion::V_2026_07_28)
-                    .is_empty()
-        }
-    }
-}
-
-/// Judges one line. serde_json refuses nesting beyond 128 levels.
-pub(super) fn judge(line: &[u8], era_known: bool) -> Verdict {
-    let line = line
-        .strip_prefix(b"\xEF\xBB\xBF")
-        .unwrap_or(line)
-        .trim_ascii();
-    if line.is_empty() {
-        return Verdict::Drop;
-    }
-    let value: Value = match serde_json::from_slice(line) {
-        Ok(value) => value,
-        Err(error) => {
-            return Verdict::Refuse(ErrorData::parse_error(error.to_string(), None), None);
-        }
-    };
-    let Some(object) = value.as_object() else {
-        let error =
-            ErrorData::invalid_request("a message is one JSON object; batches are not taken", None);
-        return Verdict::Refuse(error, None);
-    };
-    let id = object
-        .get("id")
-        .map(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
-    let method = object
-        .get("method")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    let invalid = |problem: &'static str| ErrorData::invalid_request(problem, None);
-    let id = match (id, &method) {
-        (Some(None), _) if method.is_some() => {
-            return Verdict::Refuse(invalid("an id is a string or an integer"), None);
-        }
-        // An error that answers nothing of ours.
-        (Some(None), _) => return Verdict::Drop,
-        (id, _) => id.flatten(),
-    };
-    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return match (&id, &method) {
-            (None, Some(_)) => Verdict::Drop,
-            _ => Verdict::Refuse(invalid("jsonrpc must be \"2.0\""), id),
-        };
-    }
-    let is_response = object.contains_key("result") || object.contains_key("error");
-    match serde_json::from_value::<ClientJsonRpcMessage>(value) {
-        Ok(JsonRpcMessage::Request(request)) => {
-            Verdict::Take(Box::new(JsonRpcMessage::Request(request)))
-        }
-        Ok(_) if !era_known => Verdict::Drop,
-        Ok(message) => Verdict::Take(Box::new(message)),
-        Err(error) => match (id, method) {
-            (Some(id), Some(method)) => {
-                let problem = format!("the params of {method} cannot be read: {error}");
-                Verdict::Refuse(ErrorData::invalid_params(problem, None), Some(id))
-            }
-            // Notifications are never answered, nor are responses.
-            (None, Some(_)) => Verdict::Drop,
-            _ if is_response => Verdict::Drop,
-            (id, None) => Verdict::Refuse(invalid("method is missing"), id),
-        },
-    }
+fn same_id(id: &RequestId) -> ErrorData {
+    let text =
+        format!("a request with the id {id} has no reply yet; nothing was done for this one");
+    ErrorData::invalid_request(text, None)
 }

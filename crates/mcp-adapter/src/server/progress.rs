@@ -2,6 +2,7 @@
 
 use super::Panel;
 use crate::asker::Notice;
+use askbus_wire::error::ErrorCode;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
@@ -20,8 +21,8 @@ const SEND_LIMIT: Duration = Duration::from_secs(1);
 pub(super) enum Stage {
     /// On its way to the service.
     Asking,
-    /// The service cannot be reached.
-    Unreachable,
+    /// The service cannot be reached, or with [`ErrorCode::LogUnavailable`] not its log.
+    Unreachable(ErrorCode),
     /// A person has it.
     Waiting,
     /// A person works on it.
@@ -31,7 +32,7 @@ pub(super) enum Stage {
 impl From<Notice> for Stage {
     fn from(notice: Notice) -> Self {
         match notice {
-            Notice::Unreachable => Stage::Unreachable,
+            Notice::Unreachable { code } => Stage::Unreachable(code),
             Notice::Asked { .. } => Stage::Waiting,
             Notice::Held { .. } => Stage::Held,
         }
@@ -141,7 +142,10 @@ impl Progress {
 fn message(stage: Stage, panel: Option<&str>) -> String {
     match (stage, panel) {
         (Stage::Asking, _) => "Bringing the question to a person".to_owned(),
-        (Stage::Unreachable, _) => {
+        (Stage::Unreachable(ErrorCode::LogUnavailable), _) => {
+            "The Askbus service is there, but it cannot reach its log; still trying".to_owned()
+        }
+        (Stage::Unreachable(_), _) => {
             "No Askbus service can be reached; still trying. `askbus up` starts one.".to_owned()
         }
         (Stage::Held, _) => {
@@ -187,6 +191,9 @@ mod tests {
     fn a_waiting_call_says_where_the_question_is() {
         let text = message(Stage::Waiting, Some("http://127.0.0.1:7000"));
         assert!(text.contains("a person") && text.contains("http://127.0.0.1:7000"));
-        assert!(message(Stage::Unreachable, None).contains("askbus up"));
+        let unreachable = |code| message(Stage::Unreachable(code), None);
+        assert!(unreachable(ErrorCode::Unavailable).contains("askbus up"));
+        let no_log = unreachable(ErrorCode::LogUnavailable);
+        assert!(no_log.contains("its log") && !no_log.contains("askbus up"));
     }
 }

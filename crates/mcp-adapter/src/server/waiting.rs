@@ -20,10 +20,12 @@ const LAST_MOMENT: Duration = Duration::from_secs(2);
 pub(super) enum End {
     /// The question settled, or could not be asked.
     Settled(Box<Result<Settled, WireError>>),
+    /// The question was asked, and how it ends will not be heard here.
+    Unheard(String, WireError),
     /// The client's limit is near; the question waits, if it could be asked by then.
     HandedBack(Option<Box<Waiting>>),
-    /// The client withdrew the call.
-    Cancelled,
+    /// The client withdrew the call; what it waited for by then.
+    Cancelled(Option<Box<Waiting>>),
     /// The connection is gone; whether the client meant it cannot be told.
     Lost(Option<Box<Waiting>>),
 }
@@ -107,7 +109,7 @@ impl Wait {
                     return End::Settled(Box::new(Ok(*settled)));
                 }
                 Step::Done(Err(error)) => return End::Settled(Box::new(Err(error))),
-                Step::Left(true) => return End::Cancelled,
+                Step::Left(true) => return End::Cancelled(None),
                 // On its way to the service: dropped now, the question would be withdrawn.
                 Step::Left(false) => {
                     return match timeout(LAST_MOMENT, open).await {
@@ -126,8 +128,9 @@ impl Wait {
             self.step(&mut settled).await
         };
         match step {
-            Step::Done(settled) => End::Settled(Box::new(settled)),
-            Step::Left(true) => End::Cancelled,
+            Step::Done(Ok(settled)) => End::Settled(Box::new(Ok(settled))),
+            Step::Done(Err(error)) => End::Unheard(waiting.clarify_id().to_owned(), error),
+            Step::Left(true) => End::Cancelled(Some(waiting)),
             Step::Left(false) => End::Lost(Some(waiting)),
             Step::Due => End::HandedBack(Some(waiting)),
         }

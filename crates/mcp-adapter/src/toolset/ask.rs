@@ -1,14 +1,11 @@
 //! `ask_user`: up to five structured questions in one call (A1–A9).
 
-use super::{
-    actor, answers, await_answer, failure_text, late_messages, reason_words, result, tool,
-};
+use super::{Unsettled, actor, answers, await_answer, late_messages, reason_words, result, tool};
 use crate::asker::Settled;
 use askbus_domain::{
     Adjusted, MAX_EXPLANATION_CHARS, MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS,
     MAX_QUESTIONS, Millis, OnTimeout, QuestionId, Reason, WhenAbsent, result_text,
 };
-use askbus_wire::error::WireError;
 use rmcp::model::{CallToolResult, Tool};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -250,9 +247,12 @@ pub fn pending(clarify_id: &str) -> CallToolResult {
     told(text, structured, false)
 }
 
-/// The result of a call that could not ask.
-pub fn failed(error: &WireError) -> CallToolResult {
-    let structured =
+/// The result of a call without an outcome.
+pub fn failed(unsettled: impl Into<Unsettled>) -> CallToolResult {
+    let unsettled = unsettled.into();
+    let error = &unsettled.error;
+    let mut structured =
         json!({"status": "error", "reason": error.code.as_str(), "error": error.message});
-    told(failure_text(error), structured, true)
+    unsettled.name_question(&mut structured);
+    told(unsettled.text(), structured, true)
 }

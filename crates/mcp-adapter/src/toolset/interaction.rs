@@ -1,9 +1,8 @@
 //! `clarify`: one question with at most four choices, answered by one text (N).
 
-use super::{actor, failure_text, late_messages, reason_words, result, tool};
+use super::{Unsettled, actor, late_messages, reason_words, result, tool};
 use crate::asker::Settled;
 use askbus_domain::{Dialect, MAX_LABEL_CHARS, MAX_QUESTION_CHARS, interaction_text};
-use askbus_wire::error::WireError;
 use rmcp::model::{CallToolResult, Tool};
 use serde_json::{Value, json};
 
@@ -71,8 +70,11 @@ pub fn settled(settled: &Settled) -> CallToolResult {
     result(answer, structured, false)
 }
 
-/// The result of a call that could not ask.
-pub fn failed(error: &WireError) -> CallToolResult {
-    let structured = json!({"reason": error.code.as_str(), "error": error.message});
-    result(failure_text(error), structured, true)
+/// The result of a call without an outcome.
+pub fn failed(unsettled: impl Into<Unsettled>) -> CallToolResult {
+    let unsettled = unsettled.into();
+    let error = &unsettled.error;
+    let mut structured = json!({"reason": error.code.as_str(), "error": error.message});
+    unsettled.name_question(&mut structured);
+    result(unsettled.text(), structured, true)
 }

@@ -181,7 +181,8 @@ fn failure_text(error: &WireError) -> String {
         }
         ErrorCode::Unauthenticated | ErrorCode::Forbidden => {
             "The plan is not shown. Retrying does not help: tell the person that the credential of this \
-             server has to be fixed (`askbus doctor` says how), and go on with your work."
+             server has to be fixed (`askbus credential issue` makes one), and go on with your \
+             work."
         }
         _ => {
             "The plan may not be shown. Go on with your work, and show the plan with its next step."

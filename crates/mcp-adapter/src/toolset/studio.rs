@@ -1,6 +1,6 @@
 //! `ekko_studio_clarify`: one question within the turn of a host that has a panel of its own (E).
 
-use super::{failure_text, late_messages, result, tool};
+use super::{Unsettled, late_messages, result, tool};
 use crate::asker::Settled;
 use askbus_domain::{
     MAX_LABEL_CHARS, MAX_OPTIONS, MAX_QUESTION_CHARS, StudioResult, studio_result,
@@ -106,8 +106,12 @@ pub fn settled(settled: &Settled) -> CallToolResult {
     result(structured.to_string(), structured, false)
 }
 
-/// The result of a call that could not ask (E6).
-pub fn failed(error: &WireError) -> CallToolResult {
-    let structured = json!({"ok": false, "error": error.message, "reason": error.code.as_str()});
-    result(failure_text(error), structured, true)
+/// The result of a call without an outcome (E6).
+pub fn failed(unsettled: impl Into<Unsettled>) -> CallToolResult {
+    let unsettled = unsettled.into();
+    let error = &unsettled.error;
+    let mut structured =
+        json!({"ok": false, "error": error.message, "reason": error.code.as_str()});
+    unsettled.name_question(&mut structured);
+    result(unsettled.text(), structured, true)
 }

@@ -3,13 +3,15 @@
 use super::sessions::Sessions;
 use super::{Bearer, Line, MAX_BODY, body, opening};
 use crate::server::handler::Handler;
+use crate::server::lines::{Verdict, judge, surrogates};
 use askbus_credential::Verifier;
 use askbus_domain::ProfileId;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::tenants::Tenants;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use rmcp::model::{ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use std::convert::Infallible;
@@ -158,13 +160,9 @@ impl State {
 }
 
 /// Reads a body, which is bounded in size and time, and says whether its answer may take long. Whose reply
-/// must keep its own head is answered at once anyway.
+/// must keep its own head is answered at once anyway. To what it cannot read, rmcp would reply in words
+/// that name no request.
 async fn whole(request: Request<Body>) -> Result<(Request<Body>, bool), Response> {
-    #[derive(serde::Deserialize)]
-    struct Message {
-        #[serde(default)]
-        method: String,
-    }
     if request.method() != Method::POST {
         return Ok((request, false));
     }
@@ -181,9 +179,23 @@ async fn whole(request: Request<Body>) -> Result<(Request<Body>, bool), Response
             return Err((StatusCode::REQUEST_TIMEOUT, text).into_response());
         }
     };
-    let message = serde_json::from_slice::<Message>(&bytes);
-    let waits = message.is_ok_and(|message| message.method == "tools/call");
+    // As long as before.
+    let bytes = surrogates::replaced(&bytes).map_or(bytes, Bytes::from);
+    let waits = match judge(&bytes, true) {
+        Verdict::Take(message) => matches!(
+            *message,
+            JsonRpcMessage::Request(request)
+                if matches!(request.request, ClientRequest::CallToolRequest(_))
+        ),
+        Verdict::Drop => false,
+        Verdict::Refuse(error, id) => return Err(unreadable(error, id)),
+    };
     Ok((Request::from_parts(parts, Body::from(bytes)), waits))
+}
+
+fn unreadable(error: ErrorData, id: Option<RequestId>) -> Response {
+    let message = ServerJsonRpcMessage::error(error, id);
+    (StatusCode::BAD_REQUEST, axum::Json(message)).into_response()
 }
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
