@@ -7,6 +7,32 @@ use std::fmt;
 /// What the groups of rooms' managers begin with.
 const ROOM: &str = "room:";
 
+/// Words for nobody in particular, which models send where they are to name somebody.
+const EVERYBODY: [&str; 22] = [
+    "null",
+    "none",
+    "nobody",
+    "undefined",
+    "n/a",
+    "default",
+    "user",
+    "users",
+    "the user",
+    "human",
+    "humans",
+    "person",
+    "people",
+    "me",
+    "you",
+    "any",
+    "anyone",
+    "anybody",
+    "all",
+    "everyone",
+    "everybody",
+    "here",
+];
+
 /// The one person or the group that a question is meant for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +74,14 @@ impl Addressee {
         }
     }
 
+    /// Whether this word, without regard to case, means whoever may answer. A person of that name is
+    /// `person:NAME`.
+    pub fn is_everybody(word: &str) -> bool {
+        EVERYBODY
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known))
+    }
+
     /// The managers of a group chat: the people with group `room:<id>` (E18).
     ///
     /// # Errors
@@ -64,11 +98,15 @@ impl Addressee {
         }
     }
 
-    /// Whether `person` with these rights may answer: the addressed, and operators.
+    /// Whether `person` with these rights may answer: the addressed, and operators. Names of people are
+    /// compared without regard to case, for agents write them as they hear them; names of groups are
+    /// names of other systems and stand as they are.
     pub fn allows(&self, rights: &Rights, person: &PersonId) -> bool {
         rights.operator
             || match self {
-                Addressee::Person(name) => name == person,
+                Addressee::Person(name) => {
+                    name == person || name.as_str().to_lowercase() == person.as_str().to_lowercase()
+                }
                 Addressee::Group(name) => rights.groups.contains(name),
             }
     }

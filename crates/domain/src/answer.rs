@@ -3,7 +3,7 @@
 use crate::rejection::InvalidAnswer;
 use crate::{
     Actor, AnswerId, Bounds, ClarifyId, MAX_ANSWER_CHARS, OptionId, Question, QuestionId,
-    Questions, Rights, Timestamp,
+    Questions, Rights, Timestamp, is_blank,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct AnswerEntry {
     /// Own text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// A note beside the choice.
+    /// A note beside the choice; alone it answers nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Whether the person declines this question; nothing is chosen then.
@@ -53,7 +53,8 @@ pub struct Response {
     /// Per question; questions may be missing.
     #[serde(default)]
     pub answers: Vec<AnswerEntry>,
-    /// The text of an ask-back, or a word with a dismissal.
+    /// The text of an ask-back, a word with a dismissal, or the answer itself where there is one
+    /// question and nothing else was written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -97,7 +98,7 @@ pub struct QuestionAnswer {
 }
 
 fn not_blank(text: Option<&String>) -> Option<String> {
-    text.filter(|t| !t.trim().is_empty()).cloned()
+    text.filter(|t| !is_blank(t)).cloned()
 }
 
 fn check_len(field: &'static str, text: Option<&String>) -> Result<(), InvalidAnswer> {
@@ -112,11 +113,21 @@ fn check_len(field: &'static str, text: Option<&String>) -> Result<(), InvalidAn
 pub(crate) struct Chosen {
     /// What was chosen and written, in the order of the questions.
     pub answers: Vec<QuestionAnswer>,
+    /// Notes to questions that nothing was chosen or written to; only of an answer, else they stand
+    /// with the rest.
+    pub noted: Vec<QuestionAnswer>,
     /// Questions that were declined one by one, in their order.
     pub declined: Vec<QuestionId>,
+    /// What was written to the whole.
+    pub text: Option<String>,
 }
 
 impl AnswerEntry {
+    /// Whether it says what the person decides about its question. A note alone does not.
+    pub fn decides(&self) -> bool {
+        self.dismissed || !self.option_ids.is_empty() || not_blank(self.text.as_ref()).is_some()
+    }
+
     /// The question it is for.
     fn question<'a>(&self, questions: &'a Questions) -> Result<&'a Question, InvalidAnswer> {
         match &self.question_id {
@@ -190,9 +201,33 @@ impl Response {
         self.resolve(questions).is_ok()
     }
 
+    /// What was sent, where it can be an answer to these questions: words that could not be told
+    /// apart from nothing are refused, never dropped.
+    pub(crate) fn resolve(&self, questions: &Questions) -> Result<Chosen, InvalidAnswer> {
+        let mut chosen = self.matched(questions)?;
+        if self.action != AnswerAction::Answer {
+            return Ok(chosen);
+        }
+        let all = std::mem::take(&mut chosen.answers);
+        (chosen.answers, chosen.noted) = all.into_iter().partition(QuestionAnswer::decides);
+        if !chosen.answers.is_empty() {
+            return Ok(chosen);
+        }
+        if let Some(alone) = chosen.noted.first() {
+            return Err(InvalidAnswer::NoteAlone(alone.question_id.clone()));
+        }
+        let all_declined = chosen.declined.len() == questions.len();
+        if chosen.text.is_some() && !all_declined {
+            return Err(InvalidAnswer::SeveralQuestions {
+                count: questions.len(),
+            });
+        }
+        Ok(chosen)
+    }
+
     /// Matches what was sent with the questions. Entries left blank are dropped; the rest stand in
     /// the order of the questions.
-    pub(crate) fn resolve(&self, questions: &Questions) -> Result<Chosen, InvalidAnswer> {
+    pub(crate) fn matched(&self, questions: &Questions) -> Result<Chosen, InvalidAnswer> {
         check_len("text", self.text.as_ref())?;
         let mut found: Vec<(&Question, bool, Option<QuestionAnswer>)> = Vec::new();
         for entry in &self.answers {
@@ -206,7 +241,10 @@ impl Response {
             }
             found.push((question, entry.dismissed, answer));
         }
-        let mut chosen = Chosen::default();
+        let mut chosen = Chosen {
+            text: self.own_text(),
+            ..Chosen::default()
+        };
         for question in questions {
             let entry = found.iter().position(|(q, ..)| q.id == question.id);
             let Some((_, dismissed, answer)) = entry.map(|i| found.swap_remove(i)) else {
@@ -217,6 +255,9 @@ impl Response {
                 chosen.declined.push(question.id.clone());
             }
         }
+        if self.action == AnswerAction::Answer && questions.len() == 1 {
+            chosen.give_text(questions.first());
+        }
         Ok(chosen)
     }
 
@@ -226,11 +267,44 @@ impl Response {
     }
 }
 
+impl Chosen {
+    /// What was written to the whole is the own text of the only question, where that has none and is
+    /// not declined.
+    fn give_text(&mut self, only: &Question) {
+        let taken = self.answers.iter().any(|a| a.text.is_some());
+        if taken || !self.declined.is_empty() {
+            return;
+        }
+        let Some(text) = self.text.take() else {
+            return;
+        };
+        let mut given = self.answers.pop();
+        let answer = given.get_or_insert_with(|| QuestionAnswer {
+            question_id: only.id.clone(),
+            options: Vec::new(),
+            text: None,
+            note: None,
+        });
+        answer.text = Some(text);
+        self.answers.extend(given);
+    }
+}
+
 impl QuestionAnswer {
-    /// Labels and own text in one line, for dialects that know a single text.
+    /// Whether something was chosen or written, and not only noted.
+    pub fn decides(&self) -> bool {
+        !self.options.is_empty() || self.text.is_some()
+    }
+
+    /// Labels and own text in one line, for dialects that know a single text; the note stands apart in
+    /// parentheses, for nobody chose it.
     pub fn as_text(&self) -> String {
         let labels = self.options.iter().map(|o| o.label.as_str());
-        let words = self.text.iter().chain(&self.note).map(String::as_str);
-        labels.chain(words).collect::<Vec<_>>().join(", ")
+        let said = labels.chain(self.text.as_deref()).collect::<Vec<_>>();
+        match &self.note {
+            None => said.join(", "),
+            Some(note) if said.is_empty() => format!("(note: {note})"),
+            Some(note) => format!("{} (note: {note})", said.join(", ")),
+        }
     }
 }

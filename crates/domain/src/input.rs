@@ -5,6 +5,7 @@
 //! else is refused with the field and the remedy.
 
 mod call;
+mod given;
 mod question;
 mod shape;
 
@@ -12,10 +13,11 @@ use crate::{
     Addressee, Choice, Dialect, InvalidQuestion, Language, MAX_LABEL_CHARS, MAX_QUESTION_CHARS,
     Millis, OnTimeout, Question, QuestionId, Questions, WhenAbsent,
 };
-use call::{terms_of, timeout_of};
+use call::{Terms, questions_in, timeout_of};
+use given::{Given, Ignored};
 use question::{choice, nth_id, parse_question, refuse_secret};
 use serde_json::{Map, Value, json};
-use shape::{as_list, first_of, required_text};
+use shape::required_text;
 use std::sync::Arc;
 
 /// What the caller wants of the clock. A wish is kept as it was said; the clock bounds it.
@@ -58,6 +60,8 @@ pub struct AskInput {
     pub grace: Option<Millis>,
     /// The language of its texts for people.
     pub language: Option<Language>,
+    /// Names of fields that were sent and mean nothing here; the caller is told.
+    pub ignored: Vec<String>,
 }
 
 impl AskInput {
@@ -71,6 +75,7 @@ impl AskInput {
             when_absent: None,
             grace: None,
             language: None,
+            ignored: Vec::new(),
         }
     }
 }
@@ -123,16 +128,26 @@ pub struct QuestionInput {
 }
 
 impl QuestionInput {
-    fn into_value(self) -> Value {
+    fn into_object(self) -> Map<String, Value> {
         let options: Vec<Value> = self
             .options
             .into_iter()
             .map(|o| json!({"label": o.label, "description": o.description}))
             .collect();
-        json!({"header": self.header, "question": self.question,
-            "explanation": self.explanation, "multi_select": self.multi_select,
-            "min_select": self.min_select, "max_select": self.max_select,
-            "options": options, "recommended": self.recommended})
+        let fields = [
+            ("header", self.header.into()),
+            ("question", self.question.into()),
+            ("explanation", self.explanation.into()),
+            ("multi_select", self.multi_select.into()),
+            ("min_select", self.min_select.into()),
+            ("max_select", self.max_select.into()),
+            ("options", options.into()),
+            ("recommended", self.recommended.into()),
+        ];
+        fields
+            .map(|(name, value)| (name.to_owned(), value))
+            .into_iter()
+            .collect()
     }
 }
 
@@ -149,17 +164,22 @@ pub fn parse_structured(
     if list.iter().any(|q| q.options.len() > limit) {
         return invalid("options", format!("may hold at most {limit} items"));
     }
-    let questions = list.into_iter().map(QuestionInput::into_value).collect();
-    let object = Map::from_iter([("questions".to_owned(), Value::Array(questions))]);
-    Ok(AskInput {
-        timeout: TimeoutChoice::from_millis(timeout_ms),
-        ..parse_ask(&object)?
-    })
+    let mut ignored = Ignored::default();
+    let mut questions = Vec::with_capacity(list.len());
+    for (index, question) in list.into_iter().enumerate() {
+        let given = Given::exact(question.into_object(), "");
+        questions.push(parse_question(index, given, &mut ignored)?);
+    }
+    Ok(AskInput::new(
+        Arc::new(Questions::new(questions)?),
+        TimeoutChoice::from_millis(timeout_ms),
+    ))
 }
 
 /// E3/E4 and N1: one question, plain choices, strict types.
 fn parse_plain(dialect: Dialect, object: &Map<String, Value>) -> Parsed<AskInput> {
-    refuse_secret(object, "question")?;
+    let mut given = Given::exact(object.clone(), "");
+    refuse_secret(&given, "question")?;
     let text = required_text(object.get("question"), "question", MAX_QUESTION_CHARS)?;
     let mut labels: Vec<String> = Vec::new();
     match object.get("choices") {
@@ -196,49 +216,21 @@ fn parse_plain(dialect: Dialect, object: &Map<String, Value>) -> Parsed<AskInput
     };
     Ok(AskInput::new(
         Arc::new(Questions::new(vec![question])?),
-        timeout_of(object)?,
+        timeout_of(&mut given)?,
     ))
 }
 
 /// A1, with every shape that models are known to send.
 fn parse_ask(object: &Map<String, Value>) -> Parsed<AskInput> {
-    refuse_secret(object, "questions")?;
-    let mut list = match (first_of(object, &["questions"]), object.get("question")) {
-        (Some(value), _) => as_list(value, "questions")?,
-        // The new shape under the older name.
-        (None, Some(value @ (Value::Array(_) | Value::Object(_))))
-            if !object.contains_key("options") =>
-        {
-            as_list(value, "question")?
-        }
-        // The older shape: one question beside its options.
-        (None, Some(_)) => vec![Value::Object(object.clone())],
-        (None, None) => {
-            return invalid(
-                "questions",
-                "is required: a list of {question, options?, …}",
-            );
-        }
-    };
-    explain_first(object, &mut list);
-    let questions = list
-        .iter()
-        .enumerate()
-        .map(|(i, item)| parse_question(i, item))
-        .collect::<Parsed<_>>()?;
-    let input = AskInput::new(Arc::new(Questions::new(questions)?), timeout_of(object)?);
-    terms_of(object, input)
-}
-
-/// An explanation of the whole call goes with its first question, unless that has one of its own:
-/// the person is to see it before any question.
-fn explain_first(call: &Map<String, Value>, list: &mut [Value]) {
-    let whole = first_of(call, &question::EXPLANATION);
-    if let (Some(explanation), Some(Value::Object(first))) = (whole, list.first_mut())
-        && first_of(first, &question::EXPLANATION).is_none()
-    {
-        first.insert("explanation".to_owned(), explanation.clone());
+    let mut call = call::unwrapped(object.clone());
+    refuse_secret(&call, "questions")?;
+    let terms = Terms::of(&mut call)?;
+    let mut ignored = Ignored::default();
+    let mut questions = Vec::new();
+    for (index, given) in questions_in(call, &mut ignored)?.into_iter().enumerate() {
+        questions.push(parse_question(index, given, &mut ignored)?);
     }
+    Ok(terms.with(Arc::new(Questions::new(questions)?), ignored))
 }
 
 #[cfg(test)]

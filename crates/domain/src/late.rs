@@ -90,6 +90,9 @@ impl LateMessage {
         };
         let mut room = MAX_LATE_CHARS;
         let answers = late.answers.iter().map(|a| fitted(a, &mut room)).collect();
+        // Where it is the answer to the only question, it stands with that already.
+        let text = late.response.own_text();
+        let text = text.filter(|t| late.answers.iter().all(|a| a.text.as_ref() != Some(t)));
         says.then(|| Self {
             clarify_id,
             answer_id: late.response.answer_id.clone(),
@@ -97,7 +100,7 @@ impl LateMessage {
             asked: asked.to_owned(),
             action: late.response.action,
             answers,
-            text: late.response.own_text().map(|t| cut(&t, &mut room)),
+            text: text.map(|t| cut(&t, &mut room)),
             stored_at: late.stored_at,
         })
     }

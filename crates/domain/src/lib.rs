@@ -7,6 +7,7 @@
 mod account;
 mod addressee;
 mod answer;
+mod blank;
 mod clarification;
 mod clock;
 mod command;
@@ -40,6 +41,7 @@ mod work;
 pub use account::{Account, Figures};
 pub use addressee::{Addressee, Rights};
 pub use answer::{Answer, AnswerAction, AnswerEntry, ChosenOption, QuestionAnswer, Response};
+pub use blank::is_blank;
 pub use clarification::{Clarification, LateAnswer, LateNote};
 pub use clock::{Clock, HARD_CAP, MAX_TIMEOUT, MIN_TIMEOUT, Millis, Phase, TURN_CAP, Timestamp};
 pub use command::{AskCommand, BeginCommand, Command, PlanCommand};

@@ -33,7 +33,8 @@ pub struct Outcome {
     /// What a person agreed to; only with `response`.
     #[serde(default)]
     pub answers: Vec<QuestionAnswer>,
-    /// What was filled in when a person dismissed or asked back.
+    /// What was filled in when a person dismissed or asked back; with `response` the notes to questions
+    /// that they did not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<QuestionAnswer>,
     /// Questions without an answer.
@@ -142,9 +143,10 @@ impl Outcome {
     ) -> Result<Self, InvalidAnswer> {
         let Chosen {
             answers: chosen,
+            noted,
             declined,
+            text,
         } = response.resolve(questions)?;
-        let text = response.own_text();
         let reason = match response.action {
             // E10: an empty answer is never a response.
             AnswerAction::Answer if chosen.is_empty() => Reason::Dismissed,
@@ -178,7 +180,7 @@ impl Outcome {
             cause: None,
             unanswered: unanswered.collect(),
             answers: if agreed { chosen.clone() } else { Vec::new() },
-            partial: if agreed { Vec::new() } else { chosen },
+            partial: if agreed { noted } else { chosen },
             declined,
             assumptions,
             text,

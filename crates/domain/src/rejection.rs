@@ -33,10 +33,15 @@ pub enum InvalidAnswer {
         /// How many it takes at most.
         max: u8,
     },
+    /// A note to a question, and nothing that answers any.
+    #[error(
+        "there is only a note to question {0}; choose an option or write an answer, a note goes beside it"
+    )]
+    NoteAlone(QuestionId),
     /// A question that is declined and answered at once.
     #[error("question {0} is declined and answered in one response")]
     DeclinedAndAnswered(QuestionId),
-    /// A plain text cannot answer several questions.
+    /// A text that names no question cannot answer several.
     #[error("this clarification has {count} questions; name each by its question_id")]
     SeveralQuestions {
         /// How many questions there are.

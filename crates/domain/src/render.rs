@@ -74,7 +74,12 @@ fn write_question(text: &mut String, question: &Question, outcome: &Outcome) {
     let _ = write!(text, "\n\nQ: {}", question.question);
     match (of(&outcome.answers), of(&outcome.partial), assumed) {
         (Some(answer), ..) => write_answer(text, "A", &answer),
-        (None, Some(partial), _) => write_answer(text, "Filled in, not submitted", &partial),
+        (None, Some(partial), _) => {
+            if !partial.decides() {
+                text.push_str("\n(not answered)");
+            }
+            write_answer(text, "Filled in, not submitted", &partial);
+        }
         (None, None, Some(assumed)) => {
             let _ = write!(text, "\nAssumption (nobody chose it): {}", assumed.label);
         }
@@ -253,7 +258,11 @@ pub fn interaction_text(outcome: &Outcome) -> String {
 pub(crate) fn spoken(outcome: &Outcome) -> Option<String> {
     let first = |list: &[QuestionAnswer]| list.first().map(QuestionAnswer::as_text);
     match outcome.reason {
-        Reason::Response => Some(first(&outcome.answers).unwrap_or_default()),
+        Reason::Response => {
+            let answer = first(&outcome.answers);
+            let said: Vec<String> = answer.into_iter().chain(outcome.text.clone()).collect();
+            Some(said.join("\n"))
+        }
         Reason::AskBack => {
             let mut text = outcome.text.clone().unwrap_or_default();
             if let Some(chosen) = first(&outcome.partial) {

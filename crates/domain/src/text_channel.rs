@@ -23,7 +23,7 @@ pub use choice::{Unclear, named_option, read_choice};
 pub use length::{Buttons, ChannelLimits, Length, Unit, split};
 pub use put::{Button, Put};
 pub use reply::{
-    Act, Chat, EndedHere, Mentions, Reply, Understood, WaitingHere, meant_waiting, understand,
+    Act, Chat, EndedHere, Mentions, Reply, Understood, WaitingHere, done, meant_waiting, understand,
 };
 pub use showing::{further_lines_marked, on_one_line, visible};
 pub use tag::Tag;

@@ -104,7 +104,7 @@ fn decide_answer(
 /// The note of an answer that came too late. Where a person had decided, it waits for its author to
 /// send it on; else it goes on by itself.
 fn late(state: &Session, clarification: &Clarification, answer: &Answer, by_person: bool) -> Event {
-    let chosen = answer.response.resolve(&clarification.questions);
+    let chosen = answer.response.matched(&clarification.questions);
     let late = LateAnswer {
         response: answer.response.clone(),
         answers: chosen.map(|c| c.answers).unwrap_or_default(),

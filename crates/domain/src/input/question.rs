@@ -1,7 +1,9 @@
 //! One question of a call, with every spelling that models are known to use.
 
+use super::given::{Given, Ignored, Left, Names, plain};
 use super::shape::{
-    as_list, decoded, first_of, flag, flag_of, optional_text, required_text, whole,
+    as_list, begins_with_field, decoded, flag, flag_of, is_absent, object_with, optional_text,
+    refuse_broken, required_text, whole,
 };
 use super::{Parsed, invalid};
 use crate::{
@@ -11,21 +13,57 @@ use crate::{
 use serde_json::{Map, Value};
 
 /// Names of a question's text.
-const TEXT: [&str; 3] = ["question", "text", "prompt"];
+pub(super) const TEXT: Names = &["question", "text", "prompt"];
 /// Names of an explanation.
-pub(super) const EXPLANATION: [&str; 4] = ["explanation", "context", "details", "description"];
-const MULTI: [&str; 3] = ["multi_select", "multiSelect", "multiple"];
-const MIN: [&str; 4] = ["min_select", "minSelect", "min_selections", "minSelections"];
-const MAX: [&str; 4] = ["max_select", "maxSelect", "max_selections", "maxSelections"];
-const SECRET: [&str; 3] = ["secret", "password", "sensitive"];
+pub(super) const EXPLANATION: Names = &["explanation", "context", "details", "description"];
+pub(super) const OPTIONS: Names = &["options", "choices"];
+const HEADER: Names = &["header", "title"];
+const MULTI: Names = &["multiselect", "multiple", "multi", "allowmultiple"];
+const MIN: Names = &["minselect", "minselections"];
+const MAX: Names = &["maxselect", "maxselections"];
+const RECOMMENDED: Names = &["recommended"];
+/// What a question may say beside its text and its explanation.
+pub(super) const BESIDE: [Names; 6] = [HEADER, OPTIONS, MULTI, MIN, MAX, RECOMMENDED];
+const LABEL: Names = &["label", "value", "text", "name"];
+const DESCRIPTION: Names = &["description", "explanation", "details"];
+/// Marks of what is nobody else's to read.
+const SECRET: Names = &[
+    "secret",
+    "issecret",
+    "password",
+    "ispassword",
+    "sensitive",
+    "issensitive",
+    "masked",
+    "ismasked",
+];
 /// Names of what kind of input is wanted.
-const KIND: [&str; 4] = ["type", "kind", "input_type", "format"];
+const KIND: Names = &["type", "kind", "inputtype", "format"];
+/// What is looked at and kept nowhere.
+pub(super) const QUIET: &[Names] = &[SECRET, KIND];
+/// The fields of a question, for who used another.
+const KNOWN: &str = "a question has question, header, explanation, options, multi_select, min_select, \
+                     max_select and recommended";
 
-pub(super) fn parse_question(index: usize, item: &Value) -> Parsed<Question> {
+/// Whether a name is one of a question's text or options.
+pub(super) fn is_of_question(name: &str) -> bool {
+    let is = |known: &&str| name.eq_ignore_ascii_case(known);
+    TEXT.iter().chain(OPTIONS).any(|n| is(n)) || name.eq_ignore_ascii_case("questions")
+}
+
+fn is_of_option(name: &str) -> bool {
+    LABEL.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+pub(super) fn parse_question(
+    index: usize,
+    mut given: Given,
+    ignored: &mut Ignored,
+) -> Parsed<Question> {
     let at = format!("questions[{index}]");
-    let object = unwrapped(item, &at)?;
-    refuse_secret(&object, &at)?;
-    let raw = match first_of(&object, &["options", "choices"]) {
+    refuse_secret(&given, &at)?;
+    let lacks_options = !given.has(OPTIONS);
+    let raw = match given.take(OPTIONS) {
         None => Vec::new(),
         Some(list) => as_list(list, &format!("{at}.options"))?,
     };
@@ -36,80 +74,124 @@ pub(super) fn parse_question(index: usize, item: &Value) -> Parsed<Question> {
             format!("may hold at most {limit} items"),
         );
     }
-    let options = raw
-        .iter()
-        .enumerate()
-        .map(|(i, o)| parse_option(i, o, &format!("{at}.options[{i}]")))
-        .collect::<Parsed<Vec<Choice>>>()?;
-    let (multi_select, select) = selection_of(&object, options.len(), &at)?;
-    let text = first_of(&object, &TEXT);
-    Ok(Question {
+    let mut options = Vec::with_capacity(raw.len());
+    let mut marks = Vec::with_capacity(raw.len());
+    for (i, item) in raw.into_iter().enumerate() {
+        let (option, mark) = parse_option(i, item, &at, ignored)?;
+        options.push(option);
+        marks.push(mark);
+    }
+    let (multi_select, select) = selection_of(&mut given, options.len(), &at)?;
+    let text = given.take(TEXT);
+    let explanation = given.take(EXPLANATION);
+    let question = Question {
         id: nth_id("q", index, QuestionId::new)?,
-        header: header_of(&object, &at)?,
-        question: required_text(text, &format!("{at}.question"), MAX_QUESTION_CHARS)?,
+        header: header_of(given.take(HEADER).as_ref(), &at)?,
+        question: required_text(text.as_ref(), &format!("{at}.question"), MAX_QUESTION_CHARS)?,
         explanation: optional_text(
-            first_of(&object, &EXPLANATION),
+            explanation.as_ref(),
             &format!("{at}.explanation"),
             MAX_EXPLANATION_CHARS,
         )?,
         multi_select,
         select,
-        recommended: recommended_of(object.get("recommended"), &raw, &options, &at)?,
+        recommended: recommended_of(given.take_any(RECOMMENDED).as_ref(), &marks, &options, &at)?,
         options,
-    })
+    };
+    let left = Left {
+        known: KNOWN,
+        quiet: QUIET,
+        lacks_options,
+        lacks_time: true,
+    };
+    given.finish(left, ignored)?;
+    Ok(question)
 }
 
-/// The question as an object: from an object, a text, JSON text of an object, or an object whose
-/// text is an object again.
-fn unwrapped(item: &Value, at: &str) -> Parsed<Map<String, Value>> {
-    let mut object = match decoded(item) {
-        Value::Object(object) => object,
+/// A question of a list: from an object, a text, JSON text of an object, or an object whose text is an
+/// object again.
+pub(super) fn given_of(index: usize, item: Value) -> Parsed<Given> {
+    let at = format!("questions[{index}]");
+    let prefix = format!("{at}.");
+    match decoded(item) {
+        Value::Object(object) => opened(Given::sent(object, &prefix), &at),
         Value::String(text) => {
-            return Ok(Map::from_iter([(
-                "question".to_owned(),
-                Value::String(text),
-            )]));
+            refuse_broken(&text, &at, |text| begins_with_field(text, is_of_question))?;
+            let field = ("question".to_owned(), Value::String(text));
+            Ok(Given::sent(Map::from_iter([field]), &prefix))
         }
-        _ => return invalid(at, "must be an object with a question"),
-    };
-    if let Some(Value::Object(_)) = first_of(&object, &TEXT) {
-        let inner = TEXT.iter().find_map(|name| object.remove(*name));
-        if let Some(Value::Object(inner)) = inner {
-            for (name, value) in inner {
-                object.entry(name).or_insert(value);
-            }
+        _ => invalid(at, "must be an object with a question"),
+    }
+}
+
+/// A question whose text is an object again, also as JSON text, is that object.
+pub(super) fn opened(mut given: Given, at: &str) -> Parsed<Given> {
+    if let Some(text) = given.peek(TEXT) {
+        if let Value::String(text) = text {
+            let field = format!("{at}.question");
+            refuse_broken(text, &field, |text| begins_with_field(text, is_of_question))?;
+        }
+        if let Some(inner) = object_with(text, is_of_question) {
+            given.take(TEXT);
+            given.absorb(inner);
         }
     }
-    Ok(object)
+    Ok(given)
 }
 
 /// A title: what is too long of it is cut, because nobody sees more than its beginning.
-fn header_of(object: &Map<String, Value>, at: &str) -> Parsed<String> {
-    let value = first_of(object, &["header", "title"]);
+fn header_of(value: Option<&Value>, at: &str) -> Parsed<String> {
     let whole = optional_text(value, &format!("{at}.header"), usize::MAX)?.unwrap_or_default();
     let kept: String = whole.chars().take(MAX_HEADER_CHARS).collect();
     Ok(kept.trim_end().to_owned())
 }
 
-fn parse_option(index: usize, item: &Value, at: &str) -> Parsed<Choice> {
-    let (label, field, description) = match item {
-        Value::Object(object) => {
-            refuse_secret(object, at)?;
-            let description = optional_text(
-                first_of(object, &["description", "explanation", "details"]),
-                &format!("{at}.description"),
-                MAX_DESCRIPTION_CHARS,
-            )?;
-            let label = first_of(object, &["label", "value", "text", "name"]);
-            (label, format!("{at}.label"), description)
+/// An option, and whether it carries the mark of what the agent would take.
+fn parse_option(
+    index: usize,
+    item: Value,
+    question: &str,
+    ignored: &mut Ignored,
+) -> Parsed<(Choice, bool)> {
+    let at = format!("{question}.options[{index}]");
+    let item = match object_with(&item, is_of_option) {
+        Some(object) => Value::Object(object),
+        None => item,
+    };
+    let object = match item {
+        Value::Object(object) => object,
+        other => {
+            if let Value::String(text) = &other {
+                refuse_broken(text, &at, |text| begins_with_field(text, is_of_option))?;
+            }
+            return Ok((choice(index, label_of(Some(&other), &at)?, None)?, false));
         }
-        other => (Some(other), at.to_owned(), None),
     };
-    let label = match label {
-        Some(plain @ (Value::Number(_) | Value::Bool(_))) => plain.to_string(),
-        label => required_text(label, &field, MAX_LABEL_CHARS)?,
+    // A label may be any word.
+    let mut given = Given::exact(object, &format!("{question}.options."));
+    refuse_secret(&given, &at)?;
+    let description = optional_text(
+        given.take(DESCRIPTION).filter(|d| !is_absent(d)).as_ref(),
+        &format!("{at}.description"),
+        MAX_DESCRIPTION_CHARS,
+    )?;
+    let label = label_of(given.take(LABEL).as_ref(), &format!("{at}.label"))?;
+    let mark = given.take(RECOMMENDED).as_ref().and_then(flag);
+    let left = Left {
+        known: "",
+        quiet: QUIET,
+        lacks_options: false,
+        lacks_time: false,
     };
-    choice(index, label, description)
+    given.finish(left, ignored)?;
+    Ok((choice(index, label, description)?, mark == Some(true)))
+}
+
+fn label_of(value: Option<&Value>, field: &str) -> Parsed<String> {
+    match value {
+        Some(plain @ (Value::Number(_) | Value::Bool(_))) => Ok(plain.to_string()),
+        label => required_text(label, field, MAX_LABEL_CHARS),
+    }
 }
 
 pub(super) fn choice(index: usize, label: String, description: Option<String>) -> Parsed<Choice> {
@@ -128,29 +210,27 @@ pub(super) fn nth_id<T>(
     new(format!("{prefix}{}", index + 1)).map_err(|e| InvalidQuestion::new(prefix, e.to_string()))
 }
 
+/// One bound of a selection.
+fn bound_of(value: Option<&Value>, name: &str, options: usize, at: &str) -> Parsed<Option<u8>> {
+    let field = || format!("{at}.{name}");
+    let Some(value) = value else { return Ok(None) };
+    match whole(value).and_then(|n| usize::try_from(n).ok()) {
+        Some(n) if n <= options => Ok(u8::try_from(n).ok()),
+        Some(_) => invalid(
+            field(),
+            format!("may be at most {options}, the number of options"),
+        ),
+        None => invalid(field(), "must be a whole number, not negative"),
+    }
+}
+
 /// Whether several options may be chosen, and how many.
-fn selection_of(
-    object: &Map<String, Value>,
-    options: usize,
-    at: &str,
-) -> Parsed<(bool, Option<Bounds>)> {
-    let bound = |names: &[&str]| {
-        let field = format!("{at}.{}", names.first().unwrap_or(&"bound"));
-        match first_of(object, names) {
-            None => Ok(None),
-            Some(value) => match whole(value).and_then(|n| usize::try_from(n).ok()) {
-                Some(n) if n <= options => Ok(u8::try_from(n).ok()),
-                Some(_) => invalid(
-                    field,
-                    format!("may be at most {options}, the number of options"),
-                ),
-                None => invalid(field, "must be a whole number, not negative"),
-            },
-        }
-    };
-    let multi = first_of(object, &MULTI);
+fn selection_of(given: &mut Given, options: usize, at: &str) -> Parsed<(bool, Option<Bounds>)> {
+    let multi = given.take(MULTI);
+    let (min, max) = (given.take(MIN), given.take(MAX));
     let field = format!("{at}.multi_select");
-    let (min, max) = (bound(&MIN)?.filter(|n| *n > 0), bound(&MAX)?);
+    let min = bound_of(min.as_ref(), "min_select", options, at)?.filter(|n| *n > 0);
+    let max = bound_of(max.as_ref(), "max_select", options, at)?;
     // Where nothing can be chosen, nothing bounds it.
     let max = max.filter(|_| options > 0);
     // No bound is allowed to make every choice wrong.
@@ -161,7 +241,7 @@ fn selection_of(
         );
     }
     let several = min.max(max) > Some(1);
-    match multi {
+    match &multi {
         None => {}
         Some(value) if flag_of(Some(value), &field)? => {}
         Some(_) if several => {
@@ -181,7 +261,7 @@ fn selection_of(
 /// on the option itself.
 fn recommended_of(
     value: Option<&Value>,
-    raw: &[Value],
+    marks: &[bool],
     options: &[Choice],
     at: &str,
 ) -> Parsed<Option<OptionId>> {
@@ -194,15 +274,15 @@ fn recommended_of(
         },
         value => value,
     };
+    let label = value.and_then(Value::as_str).map(str::trim);
+    // Also one that is called none.
+    if let Some(option) = options.iter().find(|o| Some(o.label.as_str()) == label) {
+        return Ok(Some(option.id.clone()));
+    }
     let index = match value {
-        None | Some(Value::Null) => return marked(raw, options, &field),
-        Some(value) => {
-            let label = value.as_str().map(str::trim);
-            if let Some(option) = options.iter().find(|o| Some(o.label.as_str()) == label) {
-                return Ok(Some(option.id.clone()));
-            }
-            whole(value)
-        }
+        None | Some(Value::Bool(false)) => return marked(marks, options, &field),
+        Some(value) if is_absent(value) => return marked(marks, options, &field),
+        Some(value) => whole(value),
     };
     match index {
         Some(-1) => Ok(None),
@@ -215,26 +295,24 @@ fn recommended_of(
 }
 
 /// The one option that carries the mark itself.
-fn marked(raw: &[Value], options: &[Choice], field: &str) -> Parsed<Option<OptionId>> {
-    let mut found = None;
-    for (item, option) in raw.iter().zip(options) {
-        let mark = item.as_object().and_then(|o| o.get("recommended"));
-        if mark.and_then(flag) == Some(true) && found.replace(option.id.clone()).is_some() {
-            return invalid(field, "must mark one option only");
-        }
+fn marked(marks: &[bool], options: &[Choice], field: &str) -> Parsed<Option<OptionId>> {
+    let mut all = marks.iter().zip(options).filter(|(mark, _)| **mark);
+    match (all.next(), all.next()) {
+        (Some(_), Some(_)) => invalid(field, "must mark one option only"),
+        (found, _) => Ok(found.map(|(_, option)| option.id.clone())),
     }
-    Ok(found)
 }
 
 /// Answers are kept in the log and shown to whoever may see the question: nothing secret belongs
-/// there.
-pub(super) fn refuse_secret(object: &Map<String, Value>, at: &str) -> Parsed<()> {
-    let marked = |name: &&str| object.get(*name).and_then(flag) == Some(true);
-    let kind = |name: &&str| {
-        let text = object.get(*name).and_then(Value::as_str);
-        text.is_some_and(|t| SECRET.iter().any(|s| t.trim().eq_ignore_ascii_case(s)))
-    };
-    if SECRET.iter().any(marked) || KIND.iter().any(kind) {
+/// there. Whatever is not plainly a no is a mark.
+pub(super) fn refuse_secret(given: &Given, at: &str) -> Parsed<()> {
+    let is_secret = |name: &str| SECRET.contains(&name);
+    let marked = |value: &Value| !is_absent(value) && flag(value) != Some(false);
+    let asks = given.all().any(|(name, value)| {
+        let kind = value.as_str().filter(|_| KIND.contains(&name));
+        is_secret(name) && marked(value) || kind.is_some_and(|kind| is_secret(&plain(kind)))
+    });
+    if asks {
         return invalid(
             at,
             "asks for a secret, and answers are kept and shown; let the person enter it in their \

@@ -5,7 +5,7 @@ use super::command::{Command, command};
 use super::folding::folded;
 use super::reply::{Act, EndedHere, Understood, WaitingHere};
 use super::tag::Tag;
-use crate::{AnswerAction, AnswerEntry, ClarifyId, Question, Questions};
+use crate::{AnswerAction, AnswerEntry, ClarifyId, Question, Questions, is_blank};
 
 /// A reply to one that waits, to the question `number` of it or else to the next one.
 pub(super) fn to_waiting(waiting: &WaitingHere, number: Option<usize>, text: &str) -> Understood {
@@ -45,7 +45,7 @@ pub(super) fn to_waiting(waiting: &WaitingHere, number: Option<usize>, text: &st
             dismissed: true,
             ..AnswerEntry::default()
         }),
-        Some((Command::Back, "")) if !waiting.so_far.is_empty() => return back(waiting),
+        Some((Command::Back, "")) if waiting.done() > 0 => return back(waiting),
         Some((Command::Next | Command::Back, "")) => {
             return unclear(index, Unclear::NoOtherQuestion);
         }
@@ -81,10 +81,17 @@ fn with(waiting: &WaitingHere, entry: AnswerEntry) -> Understood {
     let mut after = waiting.clone();
     let mut known = after.so_far.iter_mut();
     match known.find(|known| known.question_id == entry.question_id) {
+        // What was noted before stands beside the answer that comes now.
+        Some(known) if !known.decides() && !entry.dismissed => {
+            *known = AnswerEntry {
+                note: known.note.take(),
+                ..entry
+            };
+        }
         Some(known) => *known = entry,
         None => after.so_far.push(entry),
     }
-    if after.so_far.len() < after.questions.len() {
+    if after.done() < after.questions.len() {
         let (next, _) = after.next();
         return Understood::Goes {
             id: after.id,
@@ -105,7 +112,9 @@ fn with(waiting: &WaitingHere, entry: AnswerEntry) -> Understood {
 /// The clarification without the answer that was given last.
 fn back(waiting: &WaitingHere) -> Understood {
     let mut before = waiting.clone();
-    before.so_far.pop();
+    if let Some(last) = before.so_far.iter().rposition(AnswerEntry::decides) {
+        before.so_far.remove(last);
+    }
     let (next, _) = before.next();
     Understood::Goes {
         id: before.id,
@@ -128,7 +137,7 @@ pub(super) fn after_the_end(ended: &EndedHere, number: Option<usize>, text: &str
         late(Act {
             action,
             answers: Vec::new(),
-            text: Some(text.to_owned()).filter(|t| !t.trim().is_empty()),
+            text: Some(text.to_owned()).filter(|t| !is_blank(t)),
         })
     };
     let read = |entry: Result<AnswerEntry, Unclear>, index| match entry {

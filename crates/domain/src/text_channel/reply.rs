@@ -4,9 +4,7 @@ use super::answering::{after_the_end, to_waiting};
 use super::choice::{Unclear, is_label, points_only};
 use super::command::{Command, command};
 use super::naming::{Leading, Name, referred};
-use crate::{
-    AnswerAction, AnswerEntry, Clarification, ClarifyId, Question, QuestionId, Questions, Timestamp,
-};
+use crate::{AnswerAction, AnswerEntry, Clarification, ClarifyId, Question, Questions, Timestamp};
 use std::sync::Arc;
 
 /// A clarification that waits in a chat.
@@ -166,7 +164,7 @@ impl WaitingHere {
         };
         let mut so_far: Vec<AnswerEntry> = Vec::new();
         for entry in draft.iter().filter(fits) {
-            if !is_answered(&so_far, entry.question_id.as_ref()) {
+            if so_far.iter().all(|e| e.question_id != entry.question_id) {
                 so_far.push(entry.clone());
             }
         }
@@ -185,13 +183,20 @@ impl WaitingHere {
         found.unwrap_or((0, self.questions.first()))
     }
 
+    /// How many of its questions are answered or declined.
+    pub fn done(&self) -> usize {
+        done(&self.so_far)
+    }
+
     pub(super) fn has_answered(&self, question: &Question) -> bool {
-        is_answered(&self.so_far, Some(&question.id))
+        let of = |entry: &AnswerEntry| entry.question_id.as_ref() == Some(&question.id);
+        self.so_far.iter().any(|e| of(e) && e.decides())
     }
 }
 
-fn is_answered(so_far: &[AnswerEntry], id: Option<&QuestionId>) -> bool {
-    so_far.iter().any(|entry| entry.question_id.as_ref() == id)
+/// How many questions these answer or decline; a note alone does neither.
+pub fn done(so_far: &[AnswerEntry]) -> usize {
+    so_far.iter().filter(|entry| entry.decides()).count()
 }
 
 /// One that a reply may be for.

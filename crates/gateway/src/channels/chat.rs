@@ -148,7 +148,7 @@ impl Hearing<'_> {
                 self.send(card, act, (telling, &tag)).await
             }
             Understood::Goes { so_far, next, .. } => {
-                let done = so_far.len();
+                let done = askbus_domain::text_channel::done(&so_far);
                 if !steps::keep(self, card, so_far, kept).await {
                     let why = "it could not be kept; send it again";
                     return Said::new("not_sent", telling.not_sent(why));

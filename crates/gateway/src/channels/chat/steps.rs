@@ -46,7 +46,7 @@ impl Kept {
     pub(super) fn standing(&self, clarification: &Clarification) -> (usize, usize) {
         let waiting = WaitingHere::of(clarification, &self.answers);
         let (next, _) = waiting.next();
-        (waiting.so_far.len(), next)
+        (waiting.done(), next)
     }
 }
 
