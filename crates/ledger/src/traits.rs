@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Why a ledger did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -128,6 +128,12 @@ pub trait Ledger: Send + Sync + 'static {
         tenant: &TenantId,
         id: ClarifyId,
     ) -> Result<Option<Arc<Stored>>, LedgerError>;
+
+    /// Whether the log can be reached and written, as well as it is known, and every change of that. For
+    /// telling others: whoever writes finds out by writing.
+    fn reachable(&self) -> watch::Receiver<bool> {
+        watch::Sender::new(true).subscribe()
+    }
 
     /// How far the log's clock is ahead of this machine's, in milliseconds, as well as it is known;
     /// 0 before anything is. Asking keeps the knowledge fresh.

@@ -127,6 +127,11 @@ impl Messages {
         self.state().known.get(id).copied()
     }
 
+    /// Whether this message is unjudged.
+    pub fn has(&self, seq: u64) -> bool {
+        self.state().entries.contains_key(&seq)
+    }
+
     /// Whether too much is unjudged to take more.
     pub fn is_full(&self) -> bool {
         self.state().entries.len() >= MAX_UNJUDGED

@@ -35,12 +35,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<Option<LeftOut>, LedgerError
 
 async fn send(shared: &Arc<Shared>, until: u64, out: &Out) -> Result<(), LedgerError> {
     for number in replay::touched(until) {
-        let reader = Arc::clone(shared);
-        let read = tokio::task::spawn_blocking(move || {
-            let snapshot = |snapshot: &_| batch(&reader, snapshot, number, until);
-            reader.store.read(snapshot)
-        });
-        for message in read.await.map_err(failed)?? {
+        for message in read(shared, number, until).await? {
             if out.send(Some(message)).await.is_err() {
                 return Ok(());
             }
@@ -49,6 +44,28 @@ async fn send(shared: &Arc<Shared>, until: u64, out: &Out) -> Result<(), LedgerE
     // An error only says that nobody reads any more.
     let _ = out.send(None).await;
     Ok(())
+}
+
+/// A batch, as soon as it can be read.
+async fn read(
+    shared: &Arc<Shared>,
+    number: u64,
+    until: u64,
+) -> Result<Vec<Arc<Stored>>, LedgerError> {
+    loop {
+        let reader = Arc::clone(shared);
+        let read = tokio::task::spawn_blocking(move || {
+            let snapshot = |snapshot: &_| batch(&reader, snapshot, number, until);
+            reader.read(snapshot)
+        });
+        match read.await.map_err(failed)? {
+            Ok(messages) => return Ok(messages),
+            Err(error) => {
+                tracing::warn!(%error, "old messages of the log cannot be read now");
+                shared.readable_again().await;
+            }
+        }
+    }
 }
 
 fn batch(

@@ -203,7 +203,7 @@ impl Shared {
         body: impl FnOnce(&redb::ReadTransaction) -> Result<T, redb::Error> + Send + 'static,
     ) -> Result<T, LedgerError> {
         let shared = Arc::clone(self);
-        tokio::task::spawn_blocking(move || shared.store.read(body))
+        tokio::task::spawn_blocking(move || shared.read(body))
             .await
             .map_err(super::store::failed)?
     }
@@ -274,6 +274,7 @@ impl Ledger for EmbeddedLedger {
     }
 
     async fn last_seq(&self) -> Result<u64, LedgerError> {
+        self.0.store.check()?;
         Ok(*self.0.log.last.borrow())
     }
 
@@ -283,6 +284,8 @@ impl Ledger for EmbeddedLedger {
         session: &SessionId,
         from: u64,
     ) -> Result<Vec<Arc<Stored>>, LedgerError> {
+        // A commit that may be in the file stands in memory only once that is known.
+        self.0.store.check()?;
         let seqs = self
             .0
             .log
@@ -309,6 +312,7 @@ impl Ledger for EmbeddedLedger {
         if let Some(messages) = self.0.log.recent_at(&[seq]) {
             return Ok(messages.into_iter().next());
         }
+        self.0.store.check()?;
         if seq > *self.0.log.last.borrow() {
             return Ok(None);
         }
@@ -356,6 +360,10 @@ impl Ledger for EmbeddedLedger {
                 Ok(None)
             })
             .await
+    }
+
+    fn reachable(&self) -> watch::Receiver<bool> {
+        self.0.store.well()
     }
 
     fn clock_offset_ms(&self) -> i64 {

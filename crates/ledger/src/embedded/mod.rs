@@ -7,6 +7,7 @@
 mod alive;
 mod arrival;
 mod clock;
+mod disk;
 mod drafts;
 mod frame;
 mod inbox;
@@ -20,6 +21,9 @@ mod store;
 mod tail;
 mod writer;
 
+#[cfg(feature = "hostile")]
+pub use disk::Disk;
+
 use crate::message_id::fit_trace;
 use crate::{Bus, LedgerError};
 use askbus_wire::messages::Heartbeat;
@@ -31,6 +35,9 @@ use tokio_util::task::TaskTracker;
 
 /// Requests waiting for the writer at most; more make their callers wait.
 const WAITING: usize = 4096;
+
+/// How long until what could not be read is read again.
+const READ_AGAIN: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// What may be chosen about the file.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +81,29 @@ impl Shared {
         let closed = || store::failed("it is closed");
         let requests = self.requests.upgrade().ok_or_else(closed)?;
         requests.send(request).await.map_err(|_| closed())
+    }
+
+    /// Runs `body` on a snapshot; blocks on the disk. A disk that failed once is refused from then on, so
+    /// the writer has a look.
+    fn read<T>(
+        &self,
+        body: impl FnOnce(&redb::ReadTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, LedgerError> {
+        let read = self.store.read(body);
+        if read.is_err()
+            && let Some(requests) = self.requests.upgrade()
+        {
+            // Without room for it there are writes on their way, which find out as well.
+            drop(requests.try_send(writer::Request::Check));
+        }
+        read
+    }
+
+    /// Waits, after a read that failed, until it is worth another try.
+    async fn readable_again(&self) {
+        tokio::time::sleep(READ_AGAIN).await;
+        // The sender lives as long as this does, so waiting cannot fail.
+        drop(self.store.well().wait_for(|well| *well).await);
     }
 
     /// Starts a task that ends with the handle.
@@ -139,7 +169,28 @@ pub fn open_with(
     dir: &Path,
     options: EmbeddedOptions,
 ) -> Result<(Bus, EmbeddedHandle), LedgerError> {
-    let store = store::Store::open(dir)?;
+    open_file(dir, options, disk::plain())
+}
+
+/// [`open_with`] on a disk of the caller's, which may fail.
+///
+/// # Errors
+/// As [`open`].
+#[cfg(feature = "hostile")]
+pub fn open_on(
+    dir: &Path,
+    options: EmbeddedOptions,
+    disk: Disk,
+) -> Result<(Bus, EmbeddedHandle), LedgerError> {
+    open_file(dir, options, disk)
+}
+
+fn open_file(
+    dir: &Path,
+    options: EmbeddedOptions,
+    disk: disk::Disk,
+) -> Result<(Bus, EmbeddedHandle), LedgerError> {
+    let store = store::Store::open(dir, disk)?;
     let loaded = load::load(&store, clock::system(), options.latest)?;
     let (requests, waiting) = mpsc::channel(WAITING);
     let shared = Arc::new(Shared {
@@ -159,6 +210,7 @@ pub fn open_with(
         next_inbox: loaded.next_inbox,
         log_bytes: loaded.log_bytes,
         max_bytes: options.max_bytes,
+        mended: None,
     };
     let thread = std::thread::Builder::new()
         .name("askbus-ledger".into())

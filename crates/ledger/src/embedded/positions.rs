@@ -34,7 +34,7 @@ fn decode(row: &[u8]) -> Option<Position> {
 
 /// The position kept under `key` as the file has it. Blocks on the disk.
 pub(super) fn read(shared: &Shared, key: &str) -> Result<Option<Position>, LedgerError> {
-    shared.store.read(|snapshot| {
+    shared.read(|snapshot| {
         let positions = snapshot.open_table(POSITIONS)?;
         Ok(positions.get(key)?.and_then(|row| decode(row.value())))
     })

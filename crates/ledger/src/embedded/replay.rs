@@ -218,7 +218,7 @@ impl Shared {
     fn read_batch(self: &Arc<Self>, number: u64, which: Which) -> Reading {
         let shared = Arc::clone(self);
         let read = tokio::task::spawn_blocking(move || {
-            shared.store.read(|snapshot| match which {
+            shared.read(|snapshot| match which {
                 Which::All => batch(snapshot, number),
                 Which::Current => these(snapshot, shared.current.batch(number)),
             })

@@ -1,11 +1,16 @@
 //! The redb file: four tables, opened with the right permissions by one process at a time.
 
+use super::disk::{Backend, Disk};
 use crate::LedgerError;
-use redb::{Builder, Database, DatabaseError, Durability, ReadableDatabase, TableDefinition};
+use redb::{
+    Builder, Database, DatabaseError, Durability, ReadableDatabase, TableDefinition,
+    WriteTransaction,
+};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
+use tokio::sync::watch;
 
 pub(super) const LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("log");
 pub(super) const INBOX: TableDefinition<u64, &[u8]> = TableDefinition::new("inbox");
@@ -28,7 +33,34 @@ pub(super) enum Change {
 
 /// The open file. It can be closed while others still hold the store; they are then told so.
 pub(super) struct Store {
+    path: PathBuf,
+    disk: Disk,
     database: RwLock<Option<Database>>,
+    /// Not from a failed write on until the file was opened again and takes one.
+    well: watch::Sender<bool>,
+}
+
+/// Why changes were not written.
+pub(super) enum WriteError {
+    /// Nothing of them is in the file.
+    Refused(LedgerError),
+    /// The file may hold all of them, or none.
+    InDoubt(LedgerError),
+}
+
+impl WriteError {
+    pub fn error(&self) -> &LedgerError {
+        let (Self::Refused(error) | Self::InDoubt(error)) = self;
+        error
+    }
+}
+
+impl From<WriteError> for LedgerError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Refused(error) | WriteError::InDoubt(error) => error,
+        }
+    }
 }
 
 /// A failure of the file, in words. Nothing is lost by flattening: no caller can mend it.
@@ -37,37 +69,70 @@ pub(super) fn failed(error: impl std::fmt::Display) -> LedgerError {
 }
 
 impl Store {
-    /// Opens or makes `askbus.redb` in `dir`.
-    pub fn open(dir: &Path) -> Result<Self, LedgerError> {
+    /// Opens or makes `askbus.redb` in `dir`, on `disk`.
+    pub fn open(dir: &Path, disk: Disk) -> Result<Self, LedgerError> {
         make_dir(dir).map_err(|e| failed(format!("{}: {e}", dir.display())))?;
         let path = dir.join("askbus.redb");
-        let told = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-        let file = make_file(&path).map_err(|e| failed(told(&e)))?;
-        let backend = redb::backends::FileBackend::new(file).map_err(|e| open_error(&path, &e))?;
-        let mut builder = Builder::new();
-        builder
-            .set_cache_size(CACHE_BYTES)
-            .set_repair_callback(|session| {
-                tracing::warn!(
-                    progress = session.progress(),
-                    "checking the log after a crash"
-                );
-            });
-        let database = builder
-            .create_with_backend(backend)
-            .map_err(|e| open_error(&path, &e))?;
+        let database = open_file(&path, &disk, true)?;
         let store = Self {
+            disk,
             database: RwLock::new(Some(database)),
+            well: watch::Sender::new(true),
+            path,
         };
         // So that readers find the tables.
-        store
-            .write(&[], true)
-            .map_err(|e| LedgerError::Misconfigured(told(&e)))?;
+        store.write(&[], true).map_err(|error| {
+            let (path, error) = (store.path.display(), error.error());
+            LedgerError::Misconfigured(format!("{path}: {error}"))
+        })?;
         Ok(store)
+    }
+
+    /// Closes the file and opens it again: after one failure of the disk it refuses everything. It is
+    /// not made anew if it is gone.
+    pub fn reopen(&self) -> Result<(), LedgerError> {
+        self.close();
+        let database = open_file(&self.path, &self.disk, false)?;
+        let mut guard = self
+            .database
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *guard = Some(database);
+        Ok(())
+    }
+
+    /// Whether the file can be read and written, and every change of it.
+    pub fn well(&self) -> watch::Receiver<bool> {
+        self.well.subscribe()
+    }
+
+    /// Says whether the file can be read and written.
+    pub fn set_well(&self, well: bool) {
+        self.well.send_replace(well);
+    }
+
+    /// Refuses while what the file holds is not known.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unavailable`].
+    pub fn check(&self) -> Result<(), LedgerError> {
+        if *self.well.borrow() {
+            return Ok(());
+        }
+        Err(failed("the disk failed; the file is being opened again"))
     }
 
     /// Runs `body` on a snapshot. Blocks on the disk.
     pub fn read<T>(
+        &self,
+        body: impl FnOnce(&redb::ReadTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, LedgerError> {
+        self.check()?;
+        self.look(body)
+    }
+
+    /// [`Store::read`] for whoever finds out what the file holds.
+    pub fn look<T>(
         &self,
         body: impl FnOnce(&redb::ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, LedgerError> {
@@ -79,10 +144,15 @@ impl Store {
 
     /// Writes all changes or none; `durable` waits for the disk, otherwise the next durable write
     /// takes them along.
-    pub fn write(&self, changes: &[Change], durable: bool) -> Result<(), LedgerError> {
+    pub fn write(&self, changes: &[Change], durable: bool) -> Result<(), WriteError> {
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let database = guard.as_ref().ok_or_else(|| failed("it is closed"))?;
-        apply(database, changes, durable).map_err(failed)
+        let database = guard
+            .as_ref()
+            .ok_or_else(|| WriteError::Refused(failed("it is closed")))?;
+        let transaction = filled(database, changes, durable)
+            .map_err(|error| WriteError::Refused(failed(error)))?;
+        let committed = transaction.commit();
+        committed.map_err(|error| WriteError::InDoubt(failed(error)))
     }
 
     /// Closes the file once running reads are through; the lock on it is then free.
@@ -94,7 +164,12 @@ impl Store {
     }
 }
 
-fn apply(database: &Database, changes: &[Change], durable: bool) -> Result<(), redb::Error> {
+/// All changes, to be committed.
+fn filled(
+    database: &Database,
+    changes: &[Change],
+    durable: bool,
+) -> Result<WriteTransaction, redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_durability(if durable {
         Durability::Immediate
@@ -120,8 +195,24 @@ fn apply(database: &Database, changes: &[Change], durable: bool) -> Result<(), r
             }
         }
     }
-    transaction.commit()?;
-    Ok(())
+    Ok(transaction)
+}
+
+fn open_file(path: &Path, disk: &Disk, make: bool) -> Result<Database, LedgerError> {
+    let file = file(path, make).map_err(|e| failed(format!("{}: {e}", path.display())))?;
+    let backend = redb::backends::FileBackend::new(file).map_err(|e| open_error(path, &e))?;
+    let mut builder = Builder::new();
+    builder
+        .set_cache_size(CACHE_BYTES)
+        .set_repair_callback(|session| {
+            tracing::warn!(
+                progress = session.progress(),
+                "checking the log after a crash"
+            );
+        });
+    builder
+        .create_with_backend(Backend::new(disk, backend))
+        .map_err(|e| open_error(path, &e))
 }
 
 fn open_error(path: &Path, error: &DatabaseError) -> LedgerError {
@@ -146,9 +237,9 @@ fn make_dir(dir: &Path) -> std::io::Result<()> {
     builder.create(dir)
 }
 
-fn make_file(path: &Path) -> std::io::Result<File> {
+fn file(path: &Path, make: bool) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    options.read(true).write(true).create(make).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)

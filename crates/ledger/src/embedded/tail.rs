@@ -12,24 +12,12 @@ const CAPACITY: usize = 1024;
 /// Messages handed over at once; so many fit.
 const AT_ONCE: usize = 128;
 
-/// Why a tail ends.
+/// Why a tail does not go on.
 enum End {
     /// Its reader left, or the file is closed.
     Done,
-    /// The file cannot be read.
+    /// The file cannot be read now.
     Failed(LedgerError),
-}
-
-impl End {
-    /// Says why a tail ends early, where that is news.
-    fn note(self, shared: &Shared, next: u64) {
-        match self {
-            End::Failed(error) if !shared.stop.is_cancelled() => {
-                tracing::error!(%error, next, "a tail ends: the log cannot be read");
-            }
-            End::Failed(_) | End::Done => {}
-        }
-    }
 }
 
 impl From<LedgerError> for End {
@@ -55,31 +43,55 @@ pub(super) fn start_current(
     let (out, messages) = mpsc::channel(CAPACITY);
     let this = Arc::clone(shared);
     shared.spawn(async move {
-        let next = match this.current.until() {
-            None => 1,
-            Some(until) => {
+        let mut next = 1;
+        if let Some(until) = this.current.until() {
+            while next <= until {
                 let sent = tokio::select! {
                     biased;
                     () = this.stop.cancelled() => return,
-                    sent = send_current(&this, &out) => sent,
+                    sent = send_current(&this, &mut next, &out) => sent,
                 };
                 match sent {
-                    Ok(()) => until + 1,
-                    Err(end) => return end.note(&this, 1),
+                    Ok(()) => next = until + 1,
+                    Err(end) => {
+                        if !waited(&this, end, next, &out).await {
+                            return;
+                        }
+                    }
                 }
             }
-        };
+        }
         follow(this, next, out).await;
     })?;
     Ok(messages)
 }
 
-async fn send_current(shared: &Arc<Shared>, out: &mpsc::Sender<Arc<Stored>>) -> Result<(), End> {
+/// Sends what still matters of the messages from `next` on.
+async fn send_current(
+    shared: &Arc<Shared>,
+    next: &mut u64,
+    out: &mpsc::Sender<Arc<Stored>>,
+) -> Result<(), End> {
     let mut batches = pin!(shared.replay_current());
     while let Some(batch) = batches.next().await {
-        send(&batch?.messages, out).await?;
+        send_new(&batch?.messages, next, out).await?;
     }
     Ok(())
+}
+
+/// Waits until the file can be read again. Not when the tail is to end.
+async fn waited(shared: &Shared, end: End, next: u64, out: &mpsc::Sender<Arc<Stored>>) -> bool {
+    let End::Failed(error) = end else {
+        return false;
+    };
+    if !shared.stop.is_cancelled() {
+        tracing::warn!(%error, next, "a tail stands still: the log cannot be read");
+    }
+    tokio::select! {
+        () = shared.stop.cancelled() => false,
+        () = out.closed() => false,
+        () = shared.readable_again() => true,
+    }
 }
 
 /// Feeds one tail until its reader leaves or the file is closed.
@@ -92,9 +104,11 @@ async fn follow(shared: Arc<Shared>, mut next: u64, out: mpsc::Sender<Arc<Stored
             () = shared.stop.cancelled() => return,
             sent = send_until(&shared, &mut next, end, &out) => sent,
         };
-        match sent {
-            Ok(()) => {}
-            Err(end) => return end.note(&shared, next),
+        if let Err(end) = sent {
+            if waited(&shared, end, next, &out).await {
+                continue;
+            }
+            return;
         }
         tokio::select! {
             () = shared.stop.cancelled() => return,
@@ -124,12 +138,24 @@ async fn send_until(
             let left = replay::first_of(whole.end);
             let mut batches = pin!(shared.replay(whole));
             while let Some(batch) = batches.next().await {
-                let messages = batch?.messages;
-                let new = messages.partition_point(|m| m.seq < *next);
-                send(messages.get(new..).unwrap_or_default(), out).await?;
+                send_new(&batch?.messages, next, out).await?;
             }
             *next = left;
         }
+    }
+    Ok(())
+}
+
+/// Sends those from `next` on.
+async fn send_new(
+    messages: &[Arc<Stored>],
+    next: &mut u64,
+    out: &mpsc::Sender<Arc<Stored>>,
+) -> Result<(), End> {
+    let new = messages.partition_point(|m| m.seq < *next);
+    send(messages.get(new..).unwrap_or_default(), out).await?;
+    if let Some(last) = messages.last() {
+        *next = (last.seq + 1).max(*next);
     }
     Ok(())
 }

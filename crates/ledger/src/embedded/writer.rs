@@ -1,12 +1,14 @@
 //! The one thread that writes. It takes whatever requests are waiting, decides them in memory,
 //! writes all of them in one transaction (one wait for the disk) and only then tells anybody.
 
+mod outage;
+
 use super::Shared;
 use super::arrival::Arrival;
 use super::frame;
 use super::log::{SessionKey, tag};
 use super::positions;
-use super::store::Change;
+use super::store::{Change, WriteError};
 use crate::{AppendError, LedgerError, Stored};
 use askbus_domain::{EventKind, SessionId, TenantId, Timestamp};
 use askbus_wire::codec::Decoded;
@@ -14,6 +16,7 @@ use askbus_wire::messages::InboxReply;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 
 /// Requests in one transaction at most.
@@ -27,6 +30,8 @@ pub(super) enum Request {
     Submit(Submit),
     /// An inbox message is settled. Not waited for: it would only come again.
     Settle(u64),
+    /// Nothing; a read failed, and so may the next write.
+    Check,
     /// Nothing; told once everything before it can be read.
     Barrier(oneshot::Sender<Result<(), LedgerError>>),
     Draft {
@@ -70,7 +75,7 @@ impl Request {
         match self {
             Request::Append(append) => append.payload.len(),
             Request::Submit(submit) => submit.payload.len(),
-            Request::Settle(_) | Request::Barrier(_) => 0,
+            Request::Settle(_) | Request::Check | Request::Barrier(_) => 0,
             Request::Draft { payload, .. } => payload.len(),
             Request::Position { value, .. } => value.len(),
         }
@@ -97,6 +102,8 @@ enum Told {
 #[derive(Default)]
 struct Decided {
     changes: Vec<Change>,
+    /// Whether it is written even if there is nothing in it.
+    check: bool,
     told: Vec<Told>,
     /// Last sequence of the sessions written by this batch.
     sessions: HashMap<SessionKey, u64>,
@@ -116,6 +123,8 @@ pub(super) struct Writer {
     /// Bytes of rows in the log.
     pub log_bytes: u64,
     pub max_bytes: u64,
+    /// When the file was last opened again.
+    pub mended: Option<Instant>,
 }
 
 impl Writer {
@@ -131,35 +140,41 @@ impl Writer {
                 size += request.size();
                 batch.push(request);
             }
-            self.write(batch);
+            if let Err(broken) = self.write(batch)
+                && !self.recover(broken, &mut requests)
+            {
+                break;
+            }
         }
         // What was written without waiting for the disk.
         if let Err(error) = self.shared.store.write(&[], true) {
-            tracing::warn!(%error, "the log was closed without a last flush");
+            tracing::warn!(error = %error.error(), "the log was closed without a last flush");
         }
     }
 
-    fn write(&mut self, batch: Vec<Request>) {
-        let decided = self.decide(batch);
+    fn write(&mut self, batch: Vec<Request>) -> Result<(), outage::Broken> {
+        let mut decided = self.decide(batch);
         // Settled inbox messages alone are not worth a wait for the disk.
         let durable = decided
             .changes
             .iter()
             .any(|c| !matches!(c, Change::DropInbox(_)));
-        let written = if decided.changes.is_empty() {
+        let written = if decided.changes.is_empty() && !decided.check {
             Ok(())
         } else {
+            let durable = durable || decided.check;
             self.shared.store.write(&decided.changes, durable)
         };
-        match written {
-            Ok(()) => self.publish(decided),
-            Err(error) => {
-                tracing::error!(%error, "the log could not be written");
-                for told in decided.told {
-                    told.fail(&error);
-                }
-            }
+        let Err(failure) = written else {
+            self.publish(decided);
+            return Ok(());
+        };
+        // Before anybody is told and has a look: what there is to see may be out of date.
+        self.shared.store.set_well(false);
+        for told in std::mem::take(&mut decided.told) {
+            told.fail(&failure);
         }
+        Err(outage::Broken::by(failure, decided))
     }
 
     fn decide(&self, batch: Vec<Request>) -> Decided {
@@ -170,6 +185,7 @@ impl Writer {
                 Request::Append(append) => self.decide_append(append, at, &mut decided),
                 Request::Submit(submit) => self.decide_submit(submit, at, &mut decided),
                 Request::Settle(seq) => decided.changes.push(Change::DropInbox(seq)),
+                Request::Check => decided.check = true,
                 Request::Barrier(done) => decided.told.push(Told::Done(done, Ok(()))),
                 Request::Draft { key, payload, done } => {
                     let row = frame::encode(0, at, &[], &payload);
@@ -313,18 +329,21 @@ impl Told {
         }
     }
 
-    fn fail(self, error: &LedgerError) {
+    /// Says no more than is known: what was in doubt may be in the file all the same.
+    fn fail(self, failure: &WriteError) {
+        let error = match failure {
+            WriteError::Refused(error) => error.clone(),
+            WriteError::InDoubt(error) => LedgerError::InDoubt(error.to_string()),
+        };
         match self {
-            // The disk may hold it all the same.
-            Told::Append(done, Ok(_)) => {
-                drop(done.send(Err(AppendError::Uncertain(error.to_string()))));
-            }
+            Told::Append(done, Ok(_)) => drop(done.send(Err(match error {
+                LedgerError::InDoubt(why) => AppendError::Uncertain(why),
+                error => AppendError::Ledger(error),
+            }))),
             Told::Append(done, refused) => drop(done.send(refused)),
-            Told::Done(done, _) => drop(done.send(Err(error.clone()))),
-            // The disk may hold it all the same.
-            Told::Position(done, Ok(Some(_))) => {
-                drop(done.send(Err(LedgerError::InDoubt(error.to_string()))));
-            }
+            Told::Done(done, Ok(())) => drop(done.send(Err(error))),
+            Told::Done(done, refused) => drop(done.send(refused)),
+            Told::Position(done, Ok(Some(_))) => drop(done.send(Err(error))),
             Told::Position(done, other) => drop(done.send(other)),
         }
     }

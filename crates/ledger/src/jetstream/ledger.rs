@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Messages read one by one before a consumer is worth its while.
 const SINGLE_READS: usize = 8;
@@ -142,6 +142,10 @@ impl Ledger for JetStreamLedger {
             })
             .await?;
         Ok(found)
+    }
+
+    fn reachable(&self) -> watch::Receiver<bool> {
+        self.0.link.connected()
     }
 
     fn clock_offset_ms(&self) -> i64 {
