@@ -232,11 +232,8 @@ const fn before_asking(code: ErrorCode) -> &'static str {
             "Nothing has been decided. Ask once more if the decision is still needed; if that fails \
              too, tell the person."
         }
-        // What these say names the way out.
-        ErrorCode::UnknownClarification
-        | ErrorCode::NotFound
-        | ErrorCode::Unavailable
-        | ErrorCode::LogUnavailable => "Nothing has been decided.",
+        // What the others say names the way out.
+        _ => "Nothing has been decided.",
     }
 }
 

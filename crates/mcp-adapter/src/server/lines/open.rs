@@ -50,8 +50,10 @@ impl Open {
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        if let Some(id) = id {
-            self.ids.remove(id);
+        if let Some(id) = id
+            && self.ids.remove(id)
+        {
+            self.cancelled.retain(|cancelled| cancelled != id);
         }
     }
 
