@@ -11,6 +11,7 @@ const SWALLOWED: &str = "
     const real = window.fetch;
     window.fetch = (path, how) => {
         if (!window.swallowed || !String(path).startsWith('/api/me')) return real(path, how);
+        window.waits = true;
         return new Promise((_, fail) => {
             how?.signal?.addEventListener('abort', () => fail(how.signal.reason));
         });
@@ -28,7 +29,7 @@ async fn a_request_that_never_ends_keeps_the_page_from_nothing() -> Result<()> {
     browser.find("[data-connection=online]").await?;
     browser.run("window.swallowed = true").await?;
     up.kill9().await?;
-    browser.find("[data-connection=offline]").await?;
+    browser.until("window.waits === true").await?;
     up.restart().await?;
     browser.find("[data-connection=online]").await?;
     browser.close().await
