@@ -250,6 +250,11 @@ fn a_call_that_returns_twice_or_with_another_outcome_is_double() {
             };
             log.questions.insert(id.to_owned(), copy);
             seen.listings[0].waiting.insert(id.to_owned());
+            seen.notices.push(Notice {
+                id: format!("{id}.asked"),
+                clarify_id: id.to_owned(),
+                ..notice("asked")
+            });
         }
         seen.calls.push(Call {
             question: "question 9".to_owned(),
