@@ -135,7 +135,7 @@ async fn what_nobody_was_there_to_answer_is_the_reply_of_the_turn() -> Result<()
     let mut example = example(up.url(), &token, &more)?;
     let begun = step(&mut example, "begun").await?;
     let instruction = begun["instruction"].as_str().unwrap_or_default();
-    assert!(instruction.contains("不是同意"), "in Chinese: {begun}");
+    assert!(instruction.contains("不等于同意"), "in Chinese: {begun}");
     let answered = step(&mut example, "answered").await?;
     assert_eq!(
         (&answered["reason"], &answered["response"]),

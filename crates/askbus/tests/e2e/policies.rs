@@ -119,7 +119,7 @@ async fn a_script_says_for_its_turn_what_silence_means() -> Result<()> {
             let context = begun["context_id"].as_str().unwrap_or_default().to_owned();
             let instruction = begun["instruction"].as_str().unwrap_or_default();
             assert!(instruction.contains(&context), "{begun}");
-            assert!(instruction.contains("不是同意"), "{begun}");
+            assert!(instruction.contains("不等于同意"), "{begun}");
             anyhow::Ok((askbus.env("ASKBUS_CONTEXT", context.clone()), context))
         }
     };

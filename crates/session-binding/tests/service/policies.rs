@@ -37,7 +37,7 @@ async fn end(agent: &Agent, context: &str) -> EndTurnResponse {
         end: "completed".into(),
         profile: String::new(),
     };
-    let mut turns = agent.client.turns.clone();
+    let mut turns = agent.host.turns.clone();
     let ended = within("the turn ends", turns.end_turn(request)).await;
     ended.unwrap().into_inner()
 }
@@ -145,7 +145,7 @@ async fn a_turn_says_what_it_came_to(world: World) {
         ..BeginTurnRequest::default()
     };
     let begun = agent.try_begin(begin.clone()).await.unwrap();
-    assert!(begun.instruction.contains("不是同意"), "{begun:?}");
+    assert!(begun.instruction.contains("不等于同意"), "{begun:?}");
     let context = begun.context_id;
     let answered = agent.ask(&context, "one?").await;
     let reply = world.answer("s", &answered, says("ann", "yes")).await;
