@@ -9,7 +9,7 @@ use askbus_domain::text_channel::{
 };
 use askbus_domain::{
     Answer, AnswerAction, AnswerEntry, Command, Dialect, Reason, Response, Rights, Timestamp,
-    Verdict, verdict,
+    Verdict, verdict, verdict_of,
 };
 use fixture::chat::{busy, does, one, say, say_about, settles, single, tag, three, unclear, waits};
 use fixture::{at, cid, entry, id, person};
@@ -289,7 +289,14 @@ fn whatever_settles_is_taken_by_the_session_as_it_was_understood() {
             stored_at: Timestamp::from_unix_millis(at(5).unix_millis()),
         };
         log.run(&Command::Answer(Box::new(answer)), at(5)).unwrap();
-        match verdict(&log.find(cid(1)).unwrap(), &response) {
+        let clarification = log.find(cid(1)).unwrap();
+        let told = verdict(&clarification, &response);
+        // The id alone says the same to its author, and nothing to anybody else.
+        let (ann, bob) = (person("ann").person, person("bob").person);
+        assert_eq!(verdict_of(&clarification, &ann, &id("m1")), told);
+        assert_eq!(verdict_of(&clarification, &ann, &id("m2")), None);
+        assert_eq!(verdict_of(&clarification, &bob, &id("m1")), None);
+        match told {
             Some(Verdict::Settled(outcome)) => outcome.reason,
             other => panic!("{text}: {other:?}"),
         }
