@@ -4,6 +4,7 @@
 use crate::channels::ChannelTable;
 use crate::cli::{Cli, Command, LogFormat};
 use crate::policy::Policies;
+use askbus_mcp_adapter::Toolset;
 use figment::providers::{Env, Format as _, Serialized, Toml};
 use figment::value::{Dict, Map};
 use figment::{Figment, Metadata, Profile, Provider, Source};
@@ -32,7 +33,7 @@ pub(crate) struct Config {
     pub nats_creds: Option<PathBuf>,
     /// Servers that must hold each message.
     pub nats_replicas: usize,
-    /// The largest the log may grow, in bytes.
+    /// The largest the log may grow, in bytes; nearly there, new questions are refused.
     pub log_max_bytes: u64,
     /// Tenants an instance serves.
     pub tenants: String,
@@ -78,6 +79,9 @@ pub(crate) struct Settings {
     pub config: Config,
     figment: Figment,
 }
+
+/// The shortest lease: three signs of life have to fit into it.
+const SHORTEST_LEASE_MS: u64 = 1_000;
 
 const PREFIX: &str = "ASKBUS_";
 
@@ -242,7 +246,30 @@ pub(crate) fn load(cli: &Cli) -> Result<Settings, String> {
         .map_err(|e| describe(&e))?;
     // Checked here, so that no command runs under a policy that a service would refuse.
     config.policy.table()?;
+    sound(&config, &cli.command)?;
     Ok(Settings { config, figment })
+}
+
+/// Refuses what would be taken and mean nothing.
+fn sound(config: &Config, command: &Command) -> Result<(), String> {
+    if config
+        .lease_ms
+        .is_some_and(|lease| lease < SHORTEST_LEASE_MS)
+    {
+        return Err(format!(
+            "setting lease_ms: at least {SHORTEST_LEASE_MS}; who is there is told by signs of life"
+        ));
+    }
+    if config.call_budget_ms == Some(0) {
+        return Err("setting call_budget_ms: at least 1; no call is waited for no time".to_owned());
+    }
+    // What serves the tools says so itself: there it is a slip on the command line.
+    if matches!(command, Command::Mcp(_) | Command::McpAdapter(_)) {
+        return Ok(());
+    }
+    let toolset = config.toolset.as_deref().map(str::parse::<Toolset>);
+    let checked = toolset.transpose().map(drop);
+    checked.map_err(|error| format!("setting toolset: {error}"))
 }
 
 /// Variables as they are written: a session named `42` is a name, not a number.

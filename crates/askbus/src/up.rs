@@ -8,6 +8,7 @@ use crate::{agent_guard, mcp_http, micro, services, signals, telemetry};
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PersonId, ProfileId, TenantId};
 use askbus_gateway::{GatewayError, SignIn};
+use askbus_ledger::embedded::EmbeddedOptions;
 use askbus_ledger::{Bus, LedgerError};
 use askbus_mcp_adapter::{Figures, Serving};
 use askbus_session_binding::Listen;
@@ -113,7 +114,11 @@ async fn open(
         services::ensure_streams(config, &nats, shutdown).await?;
         return Ok((bus, Backing::Nats(Box::new(nats))));
     }
-    match askbus_ledger::embedded::open(home.path()) {
+    let options = EmbeddedOptions {
+        max_bytes: config.log_max_bytes,
+        ..EmbeddedOptions::default()
+    };
+    match askbus_ledger::embedded::open_with(home.path(), options) {
         Ok((bus, handle)) => Ok((bus, Backing::File(handle))),
         Err(error @ LedgerError::Misconfigured(_)) => Err(Failure::new(CONFIG, error)),
         Err(error) => Err(Failure::new(
@@ -169,6 +174,7 @@ async fn gateway(
     shutdown: &CancellationToken,
 ) -> Result<(askbus_gateway::Handle, Serving), Failure> {
     let mcp = MemoryAddress::new();
+    let figures = Arc::new(Figures::new(None));
     let how = mcp_http::Start {
         config,
         listen: askbus_mcp_adapter::Listen::Memory(mcp.clone()),
@@ -177,7 +183,7 @@ async fn gateway(
         tenants: Tenants::default(),
         lease: lease(config),
         shows_panel: true,
-        figures: Arc::new(Figures::new(None)),
+        figures: Arc::clone(&figures),
     };
     let serving = mcp_http::start(how, shutdown).await?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -228,7 +234,9 @@ async fn gateway(
         }
         other => other,
     };
-    Ok((started.map_err(services::gateway_failure)?, serving))
+    let gateway = started.map_err(services::gateway_failure)?;
+    gateway.show_also(figures);
+    Ok((gateway, serving))
 }
 
 fn lease(config: &Config) -> Millis {

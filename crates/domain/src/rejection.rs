@@ -70,6 +70,9 @@ pub enum Rejection {
     /// The context is right but its turn is over (E6).
     #[error("Interaction context has no active turn")]
     NoActiveTurn,
+    /// Somebody else's turn of the session is on, and a process without a host does not end it (E11).
+    #[error("somebody else has a turn in this session; ask in another session")]
+    SessionTaken,
     /// Another question is pending where only one may be (E6).
     #[error("Another clarification is already pending for this session")]
     Busy,
@@ -109,6 +112,7 @@ impl Rejection {
         matches!(
             self,
             Rejection::Busy
+                | Rejection::SessionTaken
                 | Rejection::TooManyPending { .. }
                 | Rejection::InvalidAnswer(InvalidAnswer::NothingToPassOn)
         )
@@ -119,6 +123,7 @@ impl Rejection {
         match self {
             Rejection::ContextExpired => "CONTEXT_EXPIRED",
             Rejection::NoActiveTurn => "NO_ACTIVE_TURN",
+            Rejection::SessionTaken => "SESSION_TAKEN",
             Rejection::Busy => "BUSY",
             Rejection::TooManyPending { .. } => "TOO_MANY_PENDING",
             Rejection::InvalidQuestion(_) => "INVALID_QUESTION",

@@ -5,8 +5,8 @@
 
 use crate::late::late_text;
 use crate::{
-    Adjusted, Bound, Clarification, HARD_CAP, Language, LateMessage, Millis, Outcome, Question,
-    QuestionAnswer, QuestionId, Questions, Reason, deferred_text,
+    Adjusted, Bound, CancelCause, Clarification, HARD_CAP, Language, LateMessage, Millis, Outcome,
+    Question, QuestionAnswer, QuestionId, Questions, Reason, deferred_text,
 };
 use std::fmt::Write;
 
@@ -133,6 +133,10 @@ const fn headline(outcome: &Outcome) -> &'static str {
         Reason::Timeout => {
             "Nobody answered in time. This is not agreement and not a refusal. Nothing has been \
              decided; leave undone whatever depends on it and say so in your final message."
+        }
+        Reason::Cancelled if matches!(outcome.cause, Some(CancelCause::TurnEnded)) => {
+            "The turn that asked this ended, or another one took its place, before anybody answered. \
+             Nothing has been decided; leave undone whatever depends on it."
         }
         Reason::Cancelled => {
             "The question was withdrawn before anybody answered. Nothing has been decided; leave \

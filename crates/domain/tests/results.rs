@@ -142,6 +142,22 @@ fn the_result_says_what_happened_and_what_to_do() {
     }
 }
 
+// contract: E11, E19
+#[test]
+fn an_agent_hears_that_its_turn_is_over_and_not_that_somebody_withdrew_its_question() {
+    let mut log = Log::begun();
+    put(&mut log, 1, &one(), Presence::Unknown, 0);
+    log.run(&Command::Begin(begin(2)), at(9)).unwrap();
+    let replaced = log.find(cid(1)).unwrap();
+    let (text, withdrawn) = (
+        text_of(&replaced),
+        text_of(&ended(Reason::Cancelled, &one())),
+    );
+    assert!(text.starts_with("The turn that asked this ended"), "{text}");
+    assert!(text.contains("Nothing has been decided"), "{text}");
+    assert!(withdrawn.contains("withdrawn"), "{withdrawn}");
+}
+
 // contract: N1, E19
 #[test]
 fn the_one_question_dialect_hears_the_answer_or_one_fixed_sentence() {

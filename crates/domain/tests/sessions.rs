@@ -98,7 +98,7 @@ fn an_asking_process_has_one_turn_of_its_own() {
     assert_eq!(log.decide(&Command::Begin(own(2)), at(2)), Ok(Vec::new()));
     let turn = log.state.latest_turn().unwrap().0.clone();
     assert!(turn.is_begun_by(&own(2)));
-    // Another process's begin, a host's, and one that nobody holds replace it.
+    // Another process makes room: it has no more right to the session's name than this one.
     let mut stranger = own(3);
     stranger.holder = Holder::Lease {
         name: id("stranger"),
@@ -106,12 +106,31 @@ fn an_asking_process_has_one_turn_of_its_own() {
     };
     let mut alone = own(4);
     alone.holder = Holder::Until(at(60_000));
-    for other in [stranger, alone, begin(5)] {
+    for other in [stranger.clone(), alone] {
         assert!(!turn.is_begun_by(&other));
-        let events = log.decide(&Command::Begin(other), at(2)).unwrap();
-        let ended = |e: &Event| matches!(e, Event::Ended { end, .. } if *end == TurnEnd::Replaced);
-        assert!(events.iter().any(ended), "{events:?}");
+        let refused = log.decide(&Command::Begin(other), at(2));
+        assert_eq!(refused, Err(Rejection::SessionTaken));
     }
+    // A host says what becomes of its session.
+    let replaced = |events: &[Event]| {
+        let ended = |e: &Event| matches!(e, Event::Ended { end, .. } if *end == TurnEnd::Replaced);
+        events.iter().any(ended)
+    };
+    assert!(!turn.is_begun_by(&begin(5)));
+    let events = log.decide(&Command::Begin(begin(5)), at(2)).unwrap();
+    assert!(replaced(&events), "{events:?}");
+    // And keeps it from every process without a host, until its turn is over.
+    let mut hosted = Log::default();
+    hosted.run(&Command::Begin(begin(1)), at(0)).unwrap();
+    hosted.run(&asks(1), at(1)).unwrap();
+    let refused = hosted.decide(&Command::Begin(stranger.clone()), at(2));
+    assert_eq!(refused, Err(Rejection::SessionTaken));
+    let over = hosted.state.latest_turn().unwrap().0.cap();
+    let taken = hosted.decide(&Command::Begin(stranger), over).unwrap();
+    assert!(
+        taken.iter().any(|e| matches!(e, Event::Begun { .. })),
+        "{taken:?}"
+    );
     let mut foreign = own(6);
     foreign.profile = id("other");
     let refused = log.decide(&Command::Begin(foreign), at(2));

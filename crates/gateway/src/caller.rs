@@ -238,6 +238,26 @@ impl FromRequestParts<Arc<Gateway>> for Asker {
     }
 }
 
+/// A host, whose turns they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Host(pub Arc<Caller>);
+
+impl FromRequestParts<Arc<Gateway>> for Host {
+    type Rejection = Refusal;
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Refusal> {
+        let Asker(caller) = Asker::from_request_parts(parts, gateway).await?;
+        if caller.credential.role != Role::Host {
+            let message =
+                "turns are begun, held and ended with a host's credential; nothing was done";
+            return Err(Refusal::new(ErrorCode::Forbidden, message));
+        }
+        Ok(Host(caller))
+    }
+}
+
 /// Whoever may read: a person, or a script on a single machine (D14).
 #[derive(Debug, Clone)]
 pub(crate) struct Reader(pub Viewer);

@@ -307,7 +307,7 @@ async fn waiting(State(gateway): State<Arc<Gateway>>, Reader(viewer): Reader) ->
     ok(&json!({"ok": true, "sessions": sessions}))
 }
 
-/// Whether the service is well. How many wait is for those who may see them; on a single machine
+/// Whether the service is well, which it is not while the log cannot be reached. How many wait is for those who may see them; on a single machine
 /// everybody on it may.
 async fn health(
     State(gateway): State<Arc<Gateway>>,
@@ -315,7 +315,10 @@ async fn health(
     person: Result<Person, Refusal>,
 ) -> Response {
     let mut body = Map::new();
-    body.insert("ok".to_owned(), true.into());
+    let well = *gateway.bus.ledger.reachable().borrow();
+    let log = if well { "reachable" } else { "unreachable" };
+    body.insert("ok".to_owned(), well.into());
+    body.insert("log".to_owned(), log.into());
     body.insert("version".to_owned(), gateway.version.clone().into());
     body.insert("seq".to_owned(), gateway.feed.seq().into());
     let pending = match person {
@@ -332,5 +335,9 @@ async fn health(
         Err(_) => None,
     };
     body.insert("pending".to_owned(), json!(pending));
-    ok(&body.into())
+    let mut reply = ok(&body.into());
+    if !well {
+        *reply.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    }
+    reply
 }

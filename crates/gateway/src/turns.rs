@@ -2,7 +2,7 @@
 //! The objects have the names of the gRPC messages; session-binding judges everything about them.
 
 use crate::body;
-use crate::caller::Asker;
+use crate::caller::Host;
 use crate::gateway::Gateway;
 use crate::params::Context;
 use crate::reply::{Refusal, ok};
@@ -102,7 +102,7 @@ struct Call<T> {
 impl<T: DeserializeOwned> Call<T> {
     async fn read(
         gateway: &Gateway,
-        Asker(caller): &Asker,
+        Host(caller): &Host,
         trace: Trace,
         request: Request<Body>,
     ) -> Result<Self, Refusal> {
@@ -163,11 +163,11 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
 /// `POST /api/turns/begin`.
 pub(crate) async fn begin(
     State(gateway): State<Arc<Gateway>>,
-    asker: Asker,
+    host: Host,
     Extension(trace): Extension<Trace>,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let call = Call::<Begin>::read(&gateway, &asker, trace, request).await?;
+    let call = Call::<Begin>::read(&gateway, &host, trace, request).await?;
     let message = call.message(begin_request(&call)?);
     let mut turns = call.client.turns.clone();
     let begun = within(turns.begin_turn(message)).await?.into_inner();
@@ -234,12 +234,12 @@ fn begin_request(call: &Call<Begin>) -> Result<proto::BeginTurnRequest, Refusal>
 /// `POST /api/turns/{context_id}/hold`: the turn lives for one more lease.
 pub(crate) async fn hold(
     State(gateway): State<Arc<Gateway>>,
-    asker: Asker,
+    host: Host,
     Extension(trace): Extension<Trace>,
     Context(context_id): Context,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let call = Call::<Hold>::read(&gateway, &asker, trace, request).await?;
+    let call = Call::<Hold>::read(&gateway, &host, trace, request).await?;
     let message = call.message(proto::KeepTurnRequest {
         context_id,
         profile: call.profile(&call.said.profile),
@@ -255,16 +255,18 @@ pub(crate) async fn hold(
 /// `POST /api/turns/{context_id}/end`.
 pub(crate) async fn end(
     State(gateway): State<Arc<Gateway>>,
-    asker: Asker,
+    host: Host,
     Extension(trace): Extension<Trace>,
     Context(context_id): Context,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let call = Call::<End>::read(&gateway, &asker, trace, request).await?;
-    let end = match call.said.end.as_str() {
-        "" => "completed".to_owned(),
-        said => said.to_owned(),
-    };
+    let call = Call::<End>::read(&gateway, &host, trace, request).await?;
+    // How it ended is nothing to be guessed: what was forgotten is no success.
+    if call.said.end.is_empty() {
+        let message = "end is completed, failed, stopped or disposed; nothing was done";
+        return Err(Refusal::new(ErrorCode::InvalidRequest, message));
+    }
+    let end = call.said.end.clone();
     let message = call.message(proto::EndTurnRequest {
         context_id,
         end,
@@ -288,12 +290,12 @@ pub(crate) async fn end(
 /// `POST /api/turns/{context_id}/tool-use`.
 pub(crate) async fn tool_use(
     State(gateway): State<Arc<Gateway>>,
-    asker: Asker,
+    host: Host,
     Extension(trace): Extension<Trace>,
     Context(context_id): Context,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let call = Call::<ToolUse>::read(&gateway, &asker, trace, request).await?;
+    let call = Call::<ToolUse>::read(&gateway, &host, trace, request).await?;
     let message = call.message(proto::ReportToolUseRequest {
         context_id,
         profile: call.profile(&call.said.profile),

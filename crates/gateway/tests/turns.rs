@@ -25,13 +25,36 @@ fn told((status, body): &(u16, Value)) -> (u16, &str) {
     (*status, body["reason"].as_str().unwrap())
 }
 
+/// The least that a call has to say.
+fn least(route: &str) -> Value {
+    if route.ends_with("/end") {
+        return json!({"end": "completed"});
+    }
+    json!({})
+}
+
+// contract: E20
+#[tokio::test(flavor = "multi_thread")]
+async fn how_a_turn_ended_is_said_and_not_guessed() {
+    let world = World::start().await;
+    let host = world.token(Role::Host, "ci", "local", &["default"]);
+    let end = ROUTES.iter().find(|route| route.ends_with("/end")).unwrap();
+    for body in [json!({}), json!({"end": ""}), json!({"profile": "default"})] {
+        let refused = world.post(end, &host, body).await;
+        assert_eq!(told(&refused), (400, "INVALID_REQUEST"));
+        let said = refused.1["error"].as_str().unwrap();
+        assert!(said.contains("completed"), "{said}");
+    }
+    world.end().await;
+}
+
 // contract: E6
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_session_binding_every_call_says_that_nothing_was_done() {
     let world = World::start().await;
     let host = world.token(Role::Host, "ci", "local", &["default"]);
     for route in ROUTES {
-        let refused = world.post(route, &host, json!({})).await;
+        let refused = world.post(route, &host, least(route)).await;
         assert_eq!(told(&refused), (503, "UNAVAILABLE"), "{route}");
     }
     world.end().await;
@@ -39,10 +62,10 @@ async fn without_a_session_binding_every_call_says_that_nothing_was_done() {
 
 // contract: E6 D14
 #[tokio::test(flavor = "multi_thread")]
-async fn people_have_no_turns_and_nobody_is_no_host() {
+async fn turns_are_a_hosts_alone() {
     let world = World::start().await;
     for route in ROUTES {
-        for role in [Role::Person, Role::Operator] {
+        for role in [Role::Person, Role::Operator, Role::Agent] {
             let token = world.token(role, "ann", "local", &["default"]);
             let refused = world.post(route, &token, json!({})).await;
             assert_eq!(told(&refused), (403, "FORBIDDEN"), "{route}");

@@ -20,11 +20,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
 use tokio_stream::wrappers::UnixListenerStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tonic::server::NamedService as _;
 use tonic::transport::Server;
 use tonic::transport::server::{Router, TcpIncoming};
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 
 /// The largest request, in bytes; the questions of one call fit several times over.
 const MAX_REQUEST: usize = 512 * 1024;
@@ -137,17 +141,13 @@ async fn router(core: &Arc<Core>, shutdown: &CancellationToken, reflects: bool) 
         shutdown.clone(),
     ))
     .max_decoding_message_size(MAX_REQUEST);
-    reporter
-        .set_serving::<TurnServiceServer<turn::Turns>>()
-        .await;
-    reporter
-        .set_serving::<ClarifyServiceServer<clarify::Clarifications>>()
-        .await;
     let plans = PlanServiceServer::new(plan::Plans::new(Arc::clone(core)))
         .max_decoding_message_size(MAX_REQUEST);
-    reporter
-        .set_serving::<PlanServiceServer<plan::Plans>>()
-        .await;
+    let reachable = core.bus.ledger.reachable();
+    let served = *reachable.borrow();
+    tell_health(&reporter, served).await;
+    let health_follows = follow_log(reporter, reachable, served, shutdown.clone());
+    core.tasks.spawn(health_follows);
     let auth = caller::Authenticate::new(core);
     let mut router = Server::builder()
         .max_concurrent_streams(MAX_STREAMS)
@@ -168,13 +168,58 @@ async fn router(core: &Arc<Core>, shutdown: &CancellationToken, reflects: bool) 
     if !reflects {
         return router;
     }
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(askbus_wire::DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1();
+    let reflection = described().build_v1();
     match reflection {
         Ok(reflection) => router = router.add_service(reflection),
         Err(error) => tracing::warn!(%error, "reflection is off"),
     }
+    // Tools that are older speak this one only.
+    let older = described().build_v1alpha();
+    match older {
+        Ok(older) => router = router.add_service(older),
+        Err(error) => tracing::warn!(%error, "reflection for older tools is off"),
+    }
     router
+}
+
+fn described<'a>() -> tonic_reflection::server::Builder<'a> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(askbus_wire::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}
+
+/// Keeps the health of the services that of the log: who cannot write cannot take a question, and calls
+/// are better sent elsewhere. That of the process as a whole stays as it is.
+async fn follow_log(
+    reporter: HealthReporter,
+    mut reachable: watch::Receiver<bool>,
+    mut told: bool,
+    shutdown: CancellationToken,
+) {
+    loop {
+        let served = *reachable.borrow_and_update();
+        if served != told {
+            tell_health(&reporter, served).await;
+            told = served;
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            changed = reachable.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+async fn tell_health(reporter: &HealthReporter, served: bool) {
+    let status = if served {
+        ServingStatus::Serving
+    } else {
+        ServingStatus::NotServing
+    };
+    for service in [
+        TurnServiceServer::<turn::Turns>::NAME,
+        ClarifyServiceServer::<clarify::Clarifications>::NAME,
+        PlanServiceServer::<plan::Plans>::NAME,
+    ] {
+        reporter.set_service_status(service, status).await;
+    }
 }

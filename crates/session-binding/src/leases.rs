@@ -14,6 +14,12 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// How long a lease of `wanted` is: a shorter one than three heartbeats would run out between two of them.
+pub(crate) fn granted(wanted: Millis, heartbeat: Duration) -> Millis {
+    let shortest = u64::try_from((heartbeat * 3).as_millis()).unwrap_or(u64::MAX);
+    wanted.max(Millis(shortest))
+}
+
 /// Names in one heartbeat at most; more go into further ones.
 const NAMES_PER_HEARTBEAT: usize = 500;
 /// Lost leases settled at the same time.
@@ -338,8 +344,7 @@ impl Lost {
     /// Whether it ran out by what is known at `now`. Asked again whenever the command is decided,
     /// which may be long after the scan.
     pub(crate) fn is_gone(&self, core: &Core, now: Instant) -> bool {
-        // A shorter lease than three heartbeats would run out between two of them.
-        let ttl = Duration::from_millis(self.ttl.0).max(core.heartbeat * 3);
+        let ttl = Duration::from_millis(granted(self.ttl, core.heartbeat).0);
         let leases = &core.leases;
         // It has to have run out while this process was known to hear.
         let heard_nothing = |((since, last), seen): ((Instant, Instant), Instant)| {

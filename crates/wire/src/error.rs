@@ -33,6 +33,8 @@ codes! {
     ContextExpired = "CONTEXT_EXPIRED", FailedPrecondition, 409, 64;
     /// The context's turn is over (E6).
     NoActiveTurn = "NO_ACTIVE_TURN", FailedPrecondition, 409, 64;
+    /// Somebody else's turn of the session is on (E11).
+    SessionTaken = "SESSION_TAKEN", FailedPrecondition, 409, 69;
     /// Another question is pending where only one may be (E6).
     Busy = "BUSY", FailedPrecondition, 409, 69;
     /// The session has as many questions waiting as it may.

@@ -76,7 +76,8 @@ pub(crate) struct AskArgs {
     /// What becomes of it when its time is up
     #[arg(long, value_name = "WORD", value_parser = words::on_timeout())]
     pub on_timeout: Option<String>,
-    /// The session to ask in [default: one of its own]
+    /// The session to ask in; while somebody else has a turn in it, one beside it, named S~xxxx
+    /// [default: one of its own]
     #[arg(long, value_name = "S")]
     pub session: Option<String>,
     /// Print one JSON object instead of text

@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, ask, asked, choose, credential, id, one_question, words};
 use anyhow::{Context as _, Result, ensure};
-use askbus_testkit::{AskbusUp, McpStdio, NatsServer, Service, Team, within};
+use askbus_testkit::{AskbusUp, Era, McpHttp, McpStdio, NatsServer, Service, Team, within};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -206,4 +206,30 @@ async fn a_single_machine_shows_both_services_on_one_page() -> Result<()> {
     };
     assert_eq!(described.filter(ours).collect::<BTreeSet<_>>(), shown);
     Ok(())
+}
+
+#[tokio::test]
+async fn one_process_shows_the_figures_of_all_its_parts() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let agent = credential(&up, "agent", "default", "bot").await?;
+    let ops = credential(&up, "operator", "default", "ops").await?;
+    let client = McpHttp::connect(up.url(), &agent, Era::Stateless, "codex").await?;
+    let mut call = client
+        .call(1, "ask_user", one_question("One?", &["yes"]))
+        .await?;
+    let shown = asked(&person, "One?").await?;
+    ensure!(person.answer(id(&shown), &choose("o1")).await?.status == 200);
+    call.result().await?;
+    let (status, text) = page(&format!("{}/metrics", up.url()), &ops).await?;
+    assert_eq!(status, 200, "{text}");
+    has(
+        &text,
+        &[
+            "askbus_mcp_adapter_asked_total 1",
+            "askbus_mcp_adapter_delivered_total{reason=\"response\"} 1",
+            "askbus_session_binding_asked_total{tenant=\"local\"} 1",
+            "askbus_gateway_sent_total{tenant=\"local\",verdict=\"settled\"} 1",
+        ],
+    )
 }

@@ -30,6 +30,7 @@ mod race;
 mod readme;
 mod restarts;
 mod scripts;
+mod shared_sessions;
 mod sockets;
 mod studio_http;
 mod support;

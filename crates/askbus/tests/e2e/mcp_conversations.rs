@@ -64,7 +64,10 @@ async fn every_turn_of_a_conversation_is_one_through_all_adapters() -> Result<()
     ensure!(turn.status == 200, "{turn:?}");
     let context = turn.body["context_id"].as_str().context("no context")?;
     let ended = host
-        .post(&format!("/api/turns/{context}/end"), &json!({}))
+        .post(
+            &format!("/api/turns/{context}/end"),
+            &json!({"end": "completed"}),
+        )
         .await?;
     ensure!(ended.status == 200, "{ended:?}");
 

@@ -2,7 +2,7 @@
 
 use crate::support::{BINARY, asked, begin_turn, choose, id, one_question};
 use anyhow::Result;
-use askbus_testkit::{McpStdio, NatsServer, Service, Team, within};
+use askbus_testkit::{McpStdio, NatsServer, Person, Service, Team, within};
 
 // contract: E11 E12
 #[tokio::test]
@@ -117,5 +117,47 @@ async fn a_script_does_not_hang_on_a_bus_that_is_away() -> Result<()> {
         assert!(done.stderr.contains("cannot reach its log"), "{done:?}");
         assert!(done.stderr.contains("LOG_UNAVAILABLE"), "{done:?}");
     }
+    Ok(())
+}
+
+/// Repeats a look until it is what is wanted.
+async fn seen<T: PartialEq>(wanted: &T, look: impl AsyncFn() -> Result<T>) -> Result<()> {
+    within("what is wanted is seen", async {
+        while look().await? != *wanted {}
+        Ok(())
+    })
+    .await?
+}
+
+// contract: E11
+#[tokio::test]
+async fn services_without_a_bus_say_that_they_are_not_well() -> Result<()> {
+    let (mut nats, team) = (NatsServer::start().await?, Team::prepare(BINARY).await?);
+    let binding = team.session_binding(&nats).await?;
+    let gateway = team.gateway(&nats, &binding.address).await?;
+    let nobody = Person::nobody(&gateway.address)?;
+    let panel = async || {
+        let health = nobody.get("/api/clarify/health").await?;
+        let log = health.body["log"].as_str().unwrap_or_default().to_owned();
+        Ok((health.status, log))
+    };
+    let checked = async |service, at: &str| {
+        let args = ["healthcheck", service, "--target", at];
+        Ok(team.askbus().run(&args).await?.code)
+    };
+    let both = async || {
+        Ok((
+            checked("gateway", &gateway.address).await?,
+            checked("session-binding", &binding.address).await?,
+        ))
+    };
+    seen(&(200, "reachable".to_owned()), panel).await?;
+    assert_eq!(both().await?, (0, 0));
+    nats.kill9().await?;
+    seen(&(503, "unreachable".to_owned()), panel).await?;
+    seen(&(69, 69), both).await?;
+    nats.restart().await?;
+    seen(&(200, "reachable".to_owned()), panel).await?;
+    seen(&(0, 0), both).await?;
     Ok(())
 }

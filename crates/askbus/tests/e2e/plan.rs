@@ -110,8 +110,11 @@ async fn a_plan_is_followed_from_its_first_revision_to_the_end_of_its_turn() -> 
         .find(|m| m["event"] == "plan.updated" && m["revision"] == 2)
         .await?;
 
-    host.post(&format!("/api/turns/{context}/end"), &json!({}))
-        .await?;
+    host.post(
+        &format!("/api/turns/{context}/end"),
+        &json!({"end": "completed"}),
+    )
+    .await?;
     let ended = socket
         .find(|m| m["event"] == "plan.updated" && m["revision"] == 3)
         .await?;

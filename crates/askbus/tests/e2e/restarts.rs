@@ -225,7 +225,10 @@ async fn the_account_of_a_turn_outlives_all_parts(mut place: Place) -> Result<()
     assert_eq!((code, &outcome["reason"]), (16, &json!("off")), "{outcome}");
     let ended = place.host().await?;
     let ended = ended
-        .post(&format!("/api/turns/{context}/end"), &json!({}))
+        .post(
+            &format!("/api/turns/{context}/end"),
+            &json!({"end": "completed"}),
+        )
         .await?;
     assert_eq!(
         (&ended.body["asked"], &ended.body["auto"]),

@@ -153,7 +153,7 @@ impl Access {
 
     /// An asking process of a tenant, with so many sessions.
     pub(crate) async fn asker(&self, tenant: &str, name: &str, sessions: usize) -> Result<Asker> {
-        let token = self.token(Role::Agent, tenant, name)?;
+        let token = self.token(Role::Host, tenant, name)?;
         let attached = Asker::attach(&self.target, &token, name, sessions).await;
         attached.map_err(|e| anyhow!("{name}: {e:#}"))
     }

@@ -25,6 +25,11 @@ pub(super) fn decide_begin(
         if turn.earlier_begins.contains(&begin.begin_id) {
             return Err(Rejection::ContextExpired);
         }
+        // A host says what becomes of its sessions. A process without one only knows a name that
+        // somebody else knows too, and must not take along what others asked under it.
+        if begin.own && end.is_none() && now < turn.cap() {
+            return Err(Rejection::SessionTaken);
+        }
     }
     let mut events = match state.active_turn() {
         Some(old) => end_turn(state, old, TurnEnd::Replaced, now),

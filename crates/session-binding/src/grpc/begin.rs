@@ -8,12 +8,26 @@ use askbus_domain::{
     TenantId, Turn, WhenAbsent, Wish, instruction,
 };
 use askbus_wire::convert;
+use askbus_wire::proto::begin_turn_request::Life;
 use askbus_wire::proto::{BeginTurnRequest, BeginTurnResponse, TurnPolicy};
 use tonic::Status;
 
 /// What the turn's agent may do in it, by name.
 const CLARIFY: &str = "clarify";
 const PLAN: &str = "plan";
+
+/// Whether an asking process begins this turn for itself, and says nothing of it that is a host's to say.
+pub(super) fn is_own(body: &BeginTurnRequest) -> bool {
+    let plain = BeginTurnRequest {
+        begin_id: body.begin_id.clone(),
+        session_id: body.session_id.clone(),
+        run_id: body.run_id.clone(),
+        profile: body.profile.clone(),
+        life: body.life.clone(),
+        ..BeginTurnRequest::default()
+    };
+    matches!(body.life, Some(Life::AskerId(_))) && *body == plain
+}
 
 /// Which tools a turn without a session of the host gets, and every other one (E15).
 pub(super) fn scope(body: &BeginTurnRequest) -> Result<Scope, Status> {

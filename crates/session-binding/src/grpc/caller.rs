@@ -2,7 +2,7 @@
 
 use crate::service::Core;
 use crate::spans;
-use askbus_credential::{Credential, CredentialError, Verifier};
+use askbus_credential::{Credential, CredentialError, Role, Verifier};
 use askbus_domain::ProfileId;
 use askbus_telemetry::{Kind, Span};
 use askbus_wire::error::{ErrorCode, WireError};
@@ -38,7 +38,7 @@ impl Interceptor for Authenticate {
             .metadata()
             .get("authorization")
             .and_then(|v| v.to_str().ok())
-            .and_then(|v| v.strip_prefix("Bearer "))
+            .and_then(bearer)
             .ok_or_else(|| WireError::new(ErrorCode::Unauthenticated, "a credential is needed"))?;
         let credential = self.verifier.verify(token).map_err(unauthenticated)?;
         if !self.tenants.serves(&credential.tenant) {
@@ -51,6 +51,12 @@ impl Interceptor for Authenticate {
         request.extensions_mut().insert(credential);
         Ok(request)
     }
+}
+
+/// The token of a bearer credential. The word before it counts in any case, as in HTTP.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn unauthenticated(error: CredentialError) -> WireError {
@@ -84,6 +90,15 @@ pub(crate) fn asker<T>(request: &Request<T>) -> Result<Credential, Status> {
         "a {} does not ask; agents and hosts do",
         credential.role.as_str()
     );
+    Err(WireError::new(ErrorCode::Forbidden, text).into())
+}
+
+/// Refuses an agent what a host alone may do.
+pub(crate) fn not_an_agents(credential: &Credential, what: &str) -> Result<(), Status> {
+    if credential.role != Role::Agent {
+        return Ok(());
+    }
+    let text = format!("an agent does not {what}; nothing was done; a host's credential may");
     Err(WireError::new(ErrorCode::Forbidden, text).into())
 }
 

@@ -1,14 +1,15 @@
 //! `TurnService`.
 
 use crate::grpc::{begin, caller};
-use crate::leases::Leases;
+use crate::leases::{self, Leases};
 use crate::past;
 use crate::projection::{Key, LeaseKey};
 use crate::service::{Core, barrier};
 use crate::spans;
+use askbus_credential::Credential;
 use askbus_domain::{
     BeginCommand, BeginId, Clarification, Command, ContextId, Figures, Holder, LeaseName, Millis,
-    ProfileId, Reason, Rejection, RunId, Session, SessionId, TenantId, Turn, TurnEnd,
+    ProfileId, Reason, Rejection, RunId, Session, SessionId, TURN_CAP, TenantId, Turn, TurnEnd,
     deferred_text,
 };
 use askbus_wire::error::{ErrorCode, WireError};
@@ -29,8 +30,8 @@ use tonic::{Request, Response, Status};
 
 /// How often an open stream says that it is.
 const STREAM_HEARTBEAT: Duration = Duration::from_secs(10);
-/// A lease that a host may ask for, in milliseconds.
-const LEASE_RANGE: std::ops::RangeInclusive<u64> = 1_000..=3_600_000;
+/// The longest lease that a host is granted.
+const LONGEST_LEASE: Millis = Millis(3_600_000);
 /// The name of a tool at most.
 const MAX_TOOL_CHARS: usize = 300;
 
@@ -88,6 +89,11 @@ impl TurnService for Turns {
         let credential = caller::asker(&request)?;
         let (mut span, trace) = caller::traced(&request, "BeginTurn");
         let mut body = request.into_inner();
+        if !begin::is_own(&body) {
+            let what =
+                "begin a turn that is not its own (asker_id), or say what only its host knows";
+            caller::not_an_agents(&credential, what)?;
+        }
         let own = matches!(body.life, Some(Life::AskerId(_)));
         let (scope, toolset) = (begin::scope(&body)?, begin::toolset(&body)?);
         if body.session_id.is_empty() && !own {
@@ -136,7 +142,7 @@ impl TurnService for Turns {
         let credential = caller::asker(&request)?;
         let body = request.into_inner();
         let profile = caller::profile(&credential, &body.profile)?;
-        let (context, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        let (context, key) = self.turn(&credential, &profile, &body.context_id).await?;
         let name = held_name(&self.core, &key, context, &profile)?;
         let held = name.map(|n| Leases::hold(&self.core, LeaseKey::Holder(key.0.clone(), n)));
         let (tx, rx) = mpsc::channel(4);
@@ -167,7 +173,7 @@ impl TurnService for Turns {
         let profile = caller::profile(&credential, &body.profile)?;
         let end = TurnEnd::parse_host(&body.end)
             .ok_or_else(|| invalid("end is completed, failed, stopped or disposed"))?;
-        let (context_id, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        let (context_id, key) = self.turn(&credential, &profile, &body.context_id).await?;
         let command = Command::End {
             context_id,
             profile,
@@ -193,7 +199,7 @@ impl TurnService for Turns {
         let credential = caller::asker(&request)?;
         let body = request.into_inner();
         let profile = caller::profile(&credential, &body.profile)?;
-        let (context, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        let (context, key) = self.turn(&credential, &profile, &body.context_id).await?;
         let (session, _) = self.core.projection.session(&key);
         let (turn, end) = turn_of(&session, context, &profile)?;
         let over = |end: TurnEnd| KeepTurnResponse {
@@ -207,7 +213,7 @@ impl TurnService for Turns {
                 self.core.leases.keep(lease, self.core.heartbeat * 2);
                 KeepTurnResponse {
                     ended: String::new(),
-                    lease_ms: ttl.0,
+                    lease_ms: leases::granted(*ttl, self.core.heartbeat).0,
                 }
             }
             // It lives until its moment, whoever keeps it.
@@ -231,7 +237,7 @@ impl TurnService for Turns {
                 "tool is the name of a tool, 1 to {MAX_TOOL_CHARS} characters"
             )));
         }
-        let (context_id, key) = bound(&self.core, &credential.tenant, &body.context_id).await?;
+        let (context_id, key) = self.turn(&credential, &profile, &body.context_id).await?;
         let command = Command::ToolUse {
             context_id,
             profile,
@@ -245,6 +251,25 @@ impl TurnService for Turns {
 }
 
 impl Turns {
+    /// The session behind the context of a turn that the caller may speak of: an agent of its own alone.
+    async fn turn(
+        &self,
+        credential: &Credential,
+        profile: &ProfileId,
+        context: &str,
+    ) -> Result<(ContextId, Key), Status> {
+        let (context, key) = bound(&self.core, &credential.tenant, context).await?;
+        let (session, _) = self.core.projection.session(&key);
+        // What is wrong with any other context is said further on, in the same words for all.
+        if turn_of(&session, context, profile).is_ok_and(|(turn, _)| !turn.own) {
+            caller::not_an_agents(
+                credential,
+                "hold, end or report for a turn that a host began",
+            )?;
+        }
+        Ok((context, key))
+    }
+
     fn holder(&self, context: ContextId, life: Option<Life>) -> Result<Holder, Status> {
         let named = |name: String, ttl: Millis| {
             Ok(Holder::Lease {
@@ -254,12 +279,16 @@ impl Turns {
         };
         match life {
             None | Some(Life::LeaseMs(0)) => named(context.to_string(), self.core.lease),
-            Some(Life::LeaseMs(ms)) => named(
-                context.to_string(),
-                Millis(ms.clamp(*LEASE_RANGE.start(), *LEASE_RANGE.end())),
-            ),
+            Some(Life::LeaseMs(ms)) => {
+                let granted = leases::granted(Millis(ms), self.core.heartbeat);
+                named(context.to_string(), granted.min(LONGEST_LEASE))
+            }
             Some(Life::AskerId(asker)) => named(asker, self.core.lease),
+            Some(Life::ForMs(0)) => Err(invalid(
+                "for_ms is at least 1; leave it out for a turn that is held",
+            )),
             Some(Life::ForMs(ms)) => {
+                let ms = ms.min(TURN_CAP.0);
                 let now = self.core.now();
                 Ok(Holder::Until(now.plus(Millis(ms))))
             }

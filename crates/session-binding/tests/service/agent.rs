@@ -17,6 +17,8 @@ use uuid::Uuid;
 #[derive(Clone)]
 pub struct Agent {
     pub client: Client,
+    /// Of whoever begins its turns.
+    pub host: Client,
     /// Its asker id.
     pub asker: String,
 }
@@ -45,9 +47,19 @@ pub fn question_for(text: &str, seconds: f64) -> Input {
 
 impl Agent {
     pub fn new(target: &Target, token: &str) -> Self {
+        let client = Client::new(target, token).unwrap();
         Self {
-            client: Client::new(target, token).unwrap(),
+            host: client.clone(),
+            client,
             asker: Uuid::new_v4().to_string(),
+        }
+    }
+
+    /// The same with turns of this host's.
+    pub fn under(self, host: &Agent) -> Self {
+        Self {
+            host: host.client.clone(),
+            ..self
         }
     }
 
@@ -55,12 +67,15 @@ impl Agent {
     pub fn moved(&self, other: &Agent) -> Self {
         Self {
             client: other.client.clone(),
+            host: other.host.clone(),
             asker: self.asker.clone(),
         }
     }
 
     pub async fn try_begin(&self, request: BeginTurnRequest) -> Result<BeginTurnResponse, Status> {
-        let mut turns = self.client.turns.clone();
+        let own = matches!(request.life, Some(Life::AskerId(_)));
+        let by = if own { &self.client } else { &self.host };
+        let mut turns = by.turns.clone();
         within("a turn begins", turns.begin_turn(request))
             .await
             .map(tonic::Response::into_inner)
@@ -86,7 +101,7 @@ impl Agent {
             end: end.to_owned(),
             profile: String::new(),
         };
-        let mut turns = self.client.turns.clone();
+        let mut turns = self.host.turns.clone();
         within("a turn ends", turns.end_turn(request))
             .await
             .map(tonic::Response::into_inner)
@@ -97,7 +112,7 @@ impl Agent {
             context_id: context.to_owned(),
             profile: String::new(),
         };
-        let mut turns = self.client.turns.clone();
+        let mut turns = self.host.turns.clone();
         let stream = within("a turn is held", turns.hold_turn(request)).await?;
         Ok(Held(stream.into_inner()))
     }

@@ -129,7 +129,7 @@ async fn a_forgotten_session_that_goes_on_elsewhere_is_taken_up_again() {
     // Something of the old turn first, which says too little of the session.
     let late = world.answer("s", &id, says("ann", "well")).await;
     assert!(matches!(late, InboxReply::Late { .. }), "{late:?}");
-    let token = world.token(Role::Agent, "other", TENANT, &["other"]);
+    let token = world.token(Role::Host, "other", TENANT, &["other"]);
     let stranger = Agent::new(&two.target, &token);
     let foreign = BeginTurnRequest {
         session_id: "s".into(),

@@ -46,6 +46,7 @@ mod policies;
 mod presence;
 mod refusals;
 mod restarts;
+mod roles;
 mod serving;
 mod streams;
 mod tenants;

@@ -260,7 +260,7 @@ async fn what_ends_by_itself_ends_in_the_trace_of_the_question() {
     });
     let value = OTHER.parse().unwrap();
     end.metadata_mut().insert("traceparent", value);
-    agent.client.turns.clone().end_turn(end).await.unwrap();
+    agent.host.turns.clone().end_turn(end).await.unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
     for session in ["timeout", "end"] {
         let (tenant, name) = (

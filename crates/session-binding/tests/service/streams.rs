@@ -5,6 +5,7 @@ use crate::world::{PROFILE, Replica, TENANT, World, within};
 use askbus_credential::{Issued, Role};
 use askbus_wire::client::{Bearer, Client};
 use askbus_wire::error::ErrorCode;
+use askbus_wire::proto::begin_turn_request::Life;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -85,7 +86,8 @@ async fn ended_with_the_credential(life: Duration, end: impl AsyncFnOnce(&World,
     let (token, issued) = world.agent_token(life);
     let agent = Agent::new(&replica.target, &token);
     let attachment = agent.attach(&[]).await;
-    let context = agent.begin_with("s", None).await;
+    let own = Life::AskerId(agent.asker.clone());
+    let context = agent.begin_with("s", Some(own)).await;
     let mut held = agent.hold(&context).await.unwrap();
     held.confirmed().await;
     let id = agent.ask(&context, "still allowed?").await;

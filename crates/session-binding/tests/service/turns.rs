@@ -1,10 +1,11 @@
 //! Turns end, and what waits in them ends with them (E11, E20).
 
-use crate::agent::{Agent, outcome};
+use crate::agent::{Agent, code, outcome};
 use crate::world::{World, clarify_id, within};
 use askbus_domain::{Event, Millis, TurnEnd};
+use askbus_wire::error::ErrorCode;
 use askbus_wire::proto::begin_turn_request::Life;
-use askbus_wire::proto::{KeepTurnRequest, KeepTurnResponse};
+use askbus_wire::proto::{BeginTurnRequest, KeepTurnRequest, KeepTurnResponse};
 use std::time::Duration;
 
 const LEASE: Millis = Millis(1_000);
@@ -17,7 +18,37 @@ on_both!(
     a_turn_lives_by_the_attachment_of_its_asker,
     a_lease_shorter_than_the_heartbeats_of_the_service_is_no_trap,
     a_turn_that_is_kept_by_calls_lives_on_every_replica,
+    what_a_turn_is_granted_is_what_is_told,
 );
+
+// contract: E20
+async fn what_a_turn_is_granted_is_what_is_told(world: World) {
+    // It says every five seconds what it holds, so a shorter lease than three of them is no lease.
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    for (wanted, granted) in [
+        (1, 15_000),
+        (15_000, 15_000),
+        (60_000, 60_000),
+        (1 << 62, 3_600_000),
+    ] {
+        let context = agent.begin_with("s", Some(Life::LeaseMs(wanted))).await;
+        assert_eq!(keep(&agent, &context).await.lease_ms, granted, "{wanted}");
+    }
+    let for_no_time = BeginTurnRequest {
+        session_id: "s".into(),
+        life: Some(Life::ForMs(0)),
+        ..BeginTurnRequest::default()
+    };
+    let refused = agent.try_begin(for_no_time).await.unwrap_err();
+    assert_eq!(code(&refused), ErrorCode::InvalidRequest);
+    // No turn is longer than 28 days.
+    let context = agent.begin_with("s", Some(Life::ForMs(1 << 62))).await;
+    let left = keep(&agent, &context).await.lease_ms;
+    let cap = 28 * 24 * 3_600_000;
+    assert!(left <= cap && left > cap - 60_000, "{left}");
+    replica.stop().await;
+}
 
 async fn cancelled_by_turn_end(agent: &Agent, id: &str) {
     let settled = agent.try_wait(id).await.unwrap();
@@ -225,7 +256,7 @@ async fn keep(agent: &Agent, context: &str) -> KeepTurnResponse {
         context_id: context.to_owned(),
         profile: String::new(),
     };
-    let mut turns = agent.client.turns.clone();
+    let mut turns = agent.host.turns.clone();
     let kept = within("the turn is kept", turns.keep_turn(request)).await;
     kept.unwrap().into_inner()
 }

@@ -305,14 +305,15 @@ impl World {
         self.issuer.revoke(&issued.id).unwrap();
     }
 
-    /// An agent of the usual tenant and profile.
+    /// An agent of the usual tenant and profile, in turns that a host begins for it.
     pub fn agent(&self, replica: &Replica) -> Agent {
         self.agent_of(replica, TENANT, PROFILE)
     }
 
     pub fn agent_of(&self, replica: &Replica, tenant: &str, profile: &str) -> Agent {
-        let token = self.token(Role::Agent, "robot", tenant, &[profile]);
-        Agent::new(&replica.target, &token)
+        let token = |role, who| self.token(role, who, tenant, &[profile]);
+        let host = Agent::new(&replica.target, &token(Role::Host, "ci"));
+        Agent::new(&replica.target, &token(Role::Agent, "robot")).under(&host)
     }
 
     /// A host of the usual tenant and profile, which may list what waits.
