@@ -5,6 +5,7 @@ use crate::cli::AnswerArgs;
 use crate::config::Config;
 use crate::exit::{Failure, LATE, TRY_AGAIN, UNAVAILABLE, USAGE};
 use crate::inbox::{MOST, clarifications};
+use crate::output;
 use crate::panel::{Panel, Reply, refuse};
 use crate::pass_on;
 use crate::said::Group;
@@ -245,11 +246,12 @@ fn report(reply: &Reply, clarification: &Value, as_json: bool) -> Result<ExitCod
             "dismissed_questions": outcome.get("dismissed_questions"),
             "goes_on": reply.body.get("goes_on"),
         });
-        println!("{line}");
+        output::line(line)?;
     } else if late {
-        println!("{}", text(&reply.body, "error"));
+        output::line(text(&reply.body, "error"))?;
         if !pass_on::is_on_its_way(&reply.body) {
-            println!("Send it on to the agent all the same: askbus answer {id} --pass-on");
+            let how = "Send it on to the agent all the same: askbus answer";
+            output::line(format_args!("{how} {id} --pass-on"))?;
         }
     } else {
         let words = match verdict {
@@ -257,16 +259,16 @@ fn report(reply: &Reply, clarification: &Value, as_json: bool) -> Result<ExitCod
             "held" => "Held: the countdown is stopped.",
             _ => "Taken:",
         };
-        println!("{words}");
+        output::line(words)?;
         if !matches!(verdict, "sent" | "held") {
-            print!("{}", terminal::taken(clarification, outcome));
+            output::text(terminal::taken(clarification, outcome))?;
         }
         let open = outcome.get("unanswered").and_then(Value::as_array);
         if text(outcome, "reason") == "response"
             && let Some(open) = open.filter(|ids| !ids.is_empty())
         {
             let ids: Vec<&str> = open.iter().filter_map(Value::as_str).collect();
-            println!("Left without an answer: {}", ids.join(", "));
+            output::line(format_args!("Left without an answer: {}", ids.join(", ")))?;
         }
     }
     Ok(match verdict {

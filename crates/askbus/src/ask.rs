@@ -3,7 +3,7 @@
 use crate::cli::AskArgs;
 use crate::config::Config;
 use crate::exit::{Failure, USAGE};
-use crate::{mcp, services, signals, telemetry, terminal};
+use crate::{mcp, output, services, signals, telemetry, terminal};
 use askbus_credential::Role;
 use askbus_domain::{Dialect, Outcome, Reason, result_text};
 use askbus_mcp_adapter::{AskCall, Asker, Notice, Notices, Settled};
@@ -51,7 +51,7 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
             exporting.end(LAST_SPANS).await;
             if args.json {
                 let id = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                println!("{}", withdrawn(id.as_deref()));
+                output::line(withdrawn(id.as_deref()))?;
             }
             return Ok(ExitCode::from(status(Reason::Cancelled)));
         }
@@ -59,11 +59,16 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
     asker.close().await;
     exporting.end(LAST_SPANS).await;
     let settled = settled?;
-    if args.json {
-        println!("{}", object(&settled));
+    let printed = if args.json {
+        output::line(object(&settled)).map(drop)
     } else {
-        print_text(&settled);
-    }
+        print_text(&settled)
+    };
+    // The outcome is recorded all the same, and by its id it can be read again.
+    printed.map_err(|failure| {
+        let reason = settled.outcome.reason.as_str();
+        failure.about(format_args!("question {}, {reason}", settled.clarify_id))
+    })?;
     Ok(ExitCode::from(status(settled.outcome.reason)))
 }
 
@@ -74,9 +79,9 @@ fn remember(asked: &Arc<Mutex<Option<String>>>) -> Notices {
         if let Notice::Asked { clarify_id } = notice {
             // For the person who typed this, not for a script's log.
             if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
-                eprintln!(
+                output::remark(format_args!(
                     "Waiting for a person: in the panel, or `askbus answer {clarify_id} --choose N`"
-                );
+                ));
             }
             *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(clarify_id);
         }
@@ -152,29 +157,30 @@ fn object(settled: &Settled) -> Value {
 
 /// The answer alone on standard output, so that `$(askbus ask …)` is the answer; everything else, a
 /// note beside it too, on standard error.
-fn print_text(settled: &Settled) {
+fn print_text(settled: &Settled) -> Result<(), Failure> {
     let outcome = &settled.outcome;
     let answered = outcome.reason == Reason::Response;
     // Late messages come once, so they are told beside an answer too.
     if !answered || !outcome.late.is_empty() {
         let whole = result_text(&settled.questions, outcome, &settled.circumstances);
-        eprintln!("{}", terminal::visible(&whole));
+        output::remark(terminal::visible(&whole));
     }
     if !answered {
         if let Some(text) = &outcome.text {
-            println!("{text}");
+            output::line(text)?;
         }
-        return;
+        return Ok(());
     }
     for answer in &outcome.answers {
         for option in &answer.options {
-            println!("{}", option.label);
+            output::line(&option.label)?;
         }
         if let Some(words) = &answer.text {
-            println!("{words}");
+            output::line(words)?;
         }
         if let Some(note) = &answer.note {
-            eprintln!("Note: {}", terminal::visible(note));
+            output::remark(format_args!("Note: {}", terminal::visible(note)));
         }
     }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::{BenchArgs, BenchCommand, FaultsArgs, FiguresArgs};
 use crate::exit::{Failure, UNAVAILABLE, USAGE};
+use crate::output;
 use askbus_bench::faults::{self, Options};
 use askbus_bench::figures::{self, Place};
 use std::process::ExitCode;
@@ -31,11 +32,14 @@ async fn figures(args: &FiguresArgs) -> Result<ExitCode, Failure> {
         only: args.figures.clone(),
         quick: args.quick,
     };
-    let report = figures::run(&options, |line| eprintln!("bench: {line}")).await;
-    print!("{report}");
+    let report = figures::run(&options, |line| {
+        output::remark(format_args!("bench: {line}"));
+    })
+    .await;
+    output::text(&report)?;
     if args.json {
         let line = serde_json::to_string(&report).map_err(|e| Failure::new(UNAVAILABLE, e))?;
-        println!("{line}");
+        output::line(line)?;
     }
     Ok(if report.is_whole() {
         ExitCode::SUCCESS
@@ -56,12 +60,12 @@ async fn faults(args: &FaultsArgs) -> Result<ExitCode, Failure> {
             .unwrap_or_else(|| now.unwrap_or_default().as_secs()),
         nats_server: args.nats_server.clone(),
     };
-    let report = faults::run(&options, |line| eprintln!("{line}")).await;
+    let report = faults::run(&options, |line| output::remark(line)).await;
     if args.json {
         let line = serde_json::to_string(&report).map_err(|e| Failure::new(UNAVAILABLE, e))?;
-        println!("{line}");
+        output::line(line)?;
     } else {
-        println!("{report}");
+        output::line(&report)?;
     }
     Ok(if report.is_clean() {
         ExitCode::SUCCESS

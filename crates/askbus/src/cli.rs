@@ -6,6 +6,8 @@ mod credential;
 mod duration;
 mod hosts;
 mod moment;
+#[cfg(test)]
+mod named;
 mod people;
 mod services;
 mod words;
@@ -113,12 +115,13 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
             error.kind(),
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
         );
-        // Nobody is left to tell when this fails.
-        let _ = error.print();
-        if asked {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(exit::USAGE)
+        let printed = error.print();
+        match printed {
+            _ if !asked => ExitCode::from(exit::USAGE),
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                exit::fail(exit::OUTPUT, &error)
+            }
+            Ok(()) | Err(_) => ExitCode::SUCCESS,
         }
     })
 }

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::deployment;
 use crate::exit::{Failure, USAGE};
 use crate::home::Home;
-use crate::{agent_guard, terminal};
+use crate::{agent_guard, output, terminal};
 use askbus_credential::{Grant, Issuer, Role};
 use askbus_domain::{PersonId, ProfileId, TenantId, Timestamp};
 use serde_json::json;
@@ -26,11 +26,11 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
             nats_servers,
         } => {
             deployment::prepare(base, *uid, owned, nats_servers)?;
-            println!("{}", base.display());
+            output::line(base.display())?;
         }
         CredentialCommand::Init { .. } => {
             Issuer::open_or_create(&dir)?;
-            println!("{}", dir.display());
+            output::line(dir.display())?;
         }
         CredentialCommand::Issue {
             role,
@@ -60,27 +60,27 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
             };
             let (token, record) = Issuer::open_or_create(&dir)?.issue(&grant)?;
             if *json {
-                println!("{}", json!({"credential": token, "record": record}));
+                output::line(json!({"credential": token, "record": record}))?;
             } else {
-                println!("{token}");
+                output::line(token)?;
             }
         }
         CredentialCommand::List { json } => {
             for record in Issuer::open(&dir)?.list()? {
                 if *json {
-                    println!("{}", json!(record));
+                    output::line(json!(record))?;
                 } else {
                     let profiles: Vec<_> =
                         record.profiles.iter().map(ToString::to_string).collect();
                     let state = state(record.revoked, record.expires_at);
-                    println!(
+                    output::line(format_args!(
                         "{}  {:<8} {}  tenant {}  profiles {}  {state}",
                         record.id,
                         record.role.as_str(),
                         record.subject,
                         record.tenant,
                         profiles.join(",")
-                    );
+                    ))?;
                 }
             }
         }
@@ -90,7 +90,7 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
                 return Err(Failure::new(USAGE, format!("there is no credential {id}")));
             }
             issuer.revoke(id)?;
-            println!("revoked {id}");
+            output::line(format_args!("revoked {id}"))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! Exit statuses, one table, and the failure that carries one.
 
+use crate::output;
 use askbus_wire::error::{ErrorCode, WireError};
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -8,6 +9,8 @@ use std::process::ExitCode;
 pub(crate) const USAGE: u8 = 64;
 /// A service cannot be reached.
 pub(crate) const UNAVAILABLE: u8 = 69;
+/// What there was to say could not be written.
+pub(crate) const OUTPUT: u8 = 74;
 /// Kept by the caller; try again.
 pub(crate) const TRY_AGAIN: u8 = 75;
 /// Not allowed.
@@ -32,6 +35,14 @@ impl Failure {
         }
     }
 
+    /// The same, said of something.
+    pub(crate) fn about(self, what: impl Display) -> Self {
+        Self {
+            code: self.code,
+            message: format!("{what}: {}", self.message),
+        }
+    }
+
     pub(crate) fn report(&self) -> ExitCode {
         fail(self.code, &self.message)
     }
@@ -39,7 +50,7 @@ impl Failure {
 
 /// Says why on standard error.
 pub(crate) fn fail(code: u8, message: &dyn Display) -> ExitCode {
-    eprintln!("askbus: {message}");
+    output::remark(format_args!("askbus: {message}"));
     ExitCode::from(code)
 }
 
@@ -58,7 +69,7 @@ impl From<WireError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(74, error)
+        Self::new(OUTPUT, error)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cli::HealthcheckArgs;
 use crate::config::Config;
 use crate::exit::{Failure, UNAVAILABLE, USAGE};
-use crate::identity;
+use crate::{identity, output};
 use std::process::ExitCode;
 use std::time::Duration;
 use tonic_health::pb::HealthCheckRequest;
@@ -22,7 +22,7 @@ pub(crate) async fn run(config: &Config, args: &HealthcheckArgs) -> Result<ExitC
     };
     match checked {
         Ok(Ok(())) => {
-            println!("ok");
+            output::line("ok")?;
             Ok(ExitCode::SUCCESS)
         }
         Ok(Err(failure)) => Err(failure),

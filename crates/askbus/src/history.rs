@@ -4,6 +4,7 @@ use crate::cli::HistoryArgs;
 use crate::config::Config;
 use crate::exit::Failure;
 use crate::inbox::{clarifications, print_all};
+use crate::output::{self, Reader};
 use crate::panel::Panel;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -27,7 +28,9 @@ pub(crate) async fn run(config: &Config, args: &HistoryArgs) -> Result<ExitCode,
         // A page does not tear apart what ended together.
         let found = clarifications(&page);
         let found = found.get(..left).unwrap_or(found);
-        print_all(found, args.json);
+        if print_all(found, args.json)? == Reader::Gone {
+            return Ok(ExitCode::SUCCESS);
+        }
         left -= found.len();
         any |= !found.is_empty();
         before = page.get("next").and_then(Value::as_u64);
@@ -36,7 +39,7 @@ pub(crate) async fn run(config: &Config, args: &HistoryArgs) -> Result<ExitCode,
         }
     }
     if !any && !args.json {
-        println!("Nothing was found.");
+        output::line("Nothing was found.")?;
     }
     Ok(ExitCode::SUCCESS)
 }

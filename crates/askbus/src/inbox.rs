@@ -22,6 +22,7 @@ mod wrap;
 use crate::cli::InboxArgs;
 use crate::config::Config;
 use crate::exit::Failure;
+use crate::output::{self, Reader};
 use crate::panel::Panel;
 use crate::{agent_guard, terminal};
 use serde_json::Value;
@@ -52,32 +53,40 @@ pub(crate) async fn inbox(config: &Config, args: &InboxArgs) -> Result<ExitCode,
     let body = panel
         .get(&format!("/api/clarifications?status=pending&limit={MOST}"))
         .await?;
-    print_all(clarifications(&body), args.json);
+    let reader = print_all(clarifications(&body), args.json)?;
     if clarifications(&body).len() >= MOST {
-        eprintln!("askbus: more wait than the {MOST} that are shown");
+        output::remark(format_args!(
+            "askbus: more wait than the {MOST} that are shown"
+        ));
+    }
+    if reader == Reader::Gone {
+        return Ok(ExitCode::SUCCESS);
     }
     if args.watch {
         stream::follow(&panel, args.json, &body).await?;
     } else if !args.json && clarifications(&body).is_empty() {
-        println!("Nothing waits.");
+        output::line("Nothing waits.")?;
     } else if !args.json && person {
-        println!("Answer with `askbus answer ID --choose N`, or in `askbus inbox --watch`.");
+        output::line("Answer with `askbus answer ID --choose N`, or in `askbus inbox --watch`.")?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints each as `inbox` and `history` do.
-pub(crate) fn print_all(list: &[Value], json: bool) {
+pub(crate) fn print_all(list: &[Value], json: bool) -> Result<Reader, Failure> {
     for one in list {
-        print_one(one, json);
+        if print_one(one, json)? == Reader::Gone {
+            return Ok(Reader::Gone);
+        }
     }
+    Ok(Reader::There)
 }
 
-fn print_one(one: &Value, json: bool) {
+fn print_one(one: &Value, json: bool) -> Result<Reader, Failure> {
     if json {
-        println!("{one}");
+        output::line(one)
     } else {
-        print!("{}", terminal::clarification(one));
+        output::text(terminal::clarification(one))
     }
 }
 

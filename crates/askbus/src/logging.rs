@@ -1,6 +1,7 @@
 //! The log, on standard error. Answers' texts are never in it.
 
 use crate::cli::LogFormat;
+use crate::output;
 use tracing_subscriber::EnvFilter;
 
 /// Starts logging; `RUST_LOG` decides what is shown, else `default`.
@@ -15,12 +16,14 @@ pub(crate) fn start(format: LogFormat, default: &str) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        // To complain of it there would fail as well, and end the task that logged.
+        .log_internal_errors(false)
         .with_target(false);
     let started = match format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
     if let Err(error) = started {
-        eprintln!("askbus: the log cannot be started: {error}");
+        output::remark(format_args!("askbus: the log cannot be started: {error}"));
     }
 }

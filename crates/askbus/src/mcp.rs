@@ -3,17 +3,18 @@
 use crate::cli::{McpAdapterArgs, McpArgs};
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, USAGE};
-use crate::{agent_guard, identity, mcp_http, micro, services, signals, telemetry};
+use crate::{agent_guard, identity, mcp_http, micro, parent, services, signals, telemetry};
 use askbus_credential::Role;
 use askbus_domain::Millis;
 use askbus_mcp_adapter::asker::{AskerInfo, AskerOptions};
 use askbus_mcp_adapter::{
-    AdapterOptions, BusOptions, Figures, Gate, Outcomes, Toolset, serve_stdio,
+    AdapterError, AdapterOptions, BusOptions, Figures, Gate, Outcomes, Toolset, serve_stdio,
 };
 use askbus_telemetry::Source;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// How long a call waits for a service that is not running.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,11 +90,24 @@ fn host_name() -> String {
         .to_owned()
 }
 
-/// Serves one client until its input ends.
+/// Serves until the input ends, and no longer than the client that started this process.
+async fn serve(options: AdapterOptions, shutdown: &CancellationToken) -> Result<(), AdapterError> {
+    let mut serving = Box::pin(serve_stdio(options, shutdown.clone()));
+    tokio::select! {
+        biased;
+        served = &mut serving => served,
+        () = parent::gone() => {
+            shutdown.cancel();
+            serving.await
+        }
+    }
+}
+
+/// Serves one client until it is gone.
 pub(crate) async fn run(config: &Config, _args: &McpArgs) -> Result<ExitCode, Failure> {
     let shutdown = signals::shutdown()?;
     let exporting = telemetry::export(config, ADAPTER, &services::instance(config))?;
-    let served = serve_stdio(options(config)?, shutdown).await;
+    let served = serve(options(config)?, &shutdown).await;
     exporting.end(LAST_SPANS).await;
     served.map_err(|e| Failure::new(CONFIG, e))?;
     Ok(ExitCode::SUCCESS)
@@ -131,7 +145,7 @@ pub(crate) async fn run_on_bus(
     }
     options.asker.outcomes = Outcomes::OnBus(Box::new(on_bus));
     let service = micro::register(&nats.client, ADAPTER, &instance, &config.tenants, figures);
-    let served = serve_stdio(options, shutdown.clone()).await;
+    let served = serve(options, &shutdown).await;
     drop(service);
     shutdown.cancel();
     if let Some(metrics) = metrics {

@@ -1,6 +1,7 @@
 //! `askbus answer --pass-on`: what a person wrote too late is sent on to the agent, by their own act.
 
 use crate::exit::{Failure, LATE, TRY_AGAIN, USAGE};
+use crate::output;
 use crate::panel::{Panel, refuse};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -43,13 +44,13 @@ pub(crate) async fn run(
             "goes_on": goes_on,
             "answer_id": late.get("answer_id"),
         });
-        println!("{line}");
+        output::line(line)?;
     } else if stays {
-        println!("{}", text(&reply.body, "error"));
+        output::line(text(&reply.body, "error"))?;
     } else if let Some(place) = goes_on.and_then(Value::as_str).and_then(where_to) {
-        println!("Sent on: it {place}.");
+        output::line(format_args!("Sent on: it {place}."))?;
     } else {
-        println!("Kept; it is sent on as soon as the service can.");
+        output::line("Kept; it is sent on as soon as the service can.")?;
     }
     Ok(match verdict {
         _ if stays => ExitCode::from(LATE),

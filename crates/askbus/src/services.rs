@@ -3,7 +3,7 @@
 use crate::cli::{GatewayArgs, ServiceArgs, SessionBindingArgs};
 use crate::config::Config;
 use crate::exit::{CONFIG, Failure, UNAVAILABLE};
-use crate::{identity, micro, signals, telemetry};
+use crate::{identity, micro, output, signals, telemetry};
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PolicyTable};
 use askbus_gateway::GatewayError;
@@ -14,6 +14,7 @@ use askbus_telemetry::Source;
 use askbus_wire::client::Target;
 use askbus_wire::tenants::Tenants;
 use serde_json::json;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -174,9 +175,16 @@ fn ready(args: &ServiceArgs, service: &str, line: &serde_json::Value) {
 /// Says that a service is ready.
 pub(crate) fn announce(as_json: bool, service: &str, line: &serde_json::Value) {
     if as_json {
-        println!("{line}");
+        greet(line);
     } else {
         tracing::info!(service, %line, "ready");
+    }
+}
+
+/// Says what a service has to say once it is there. It serves all the same where that cannot be written.
+pub(crate) fn greet(words: impl Display) {
+    if let Err(failure) = output::line(words) {
+        failure.report();
     }
 }
 

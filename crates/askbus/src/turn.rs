@@ -3,7 +3,7 @@
 use crate::cli::{TurnArgs, TurnCommand};
 use crate::config::Config;
 use crate::exit::{Failure, UNAVAILABLE};
-use crate::{identity, signals};
+use crate::{identity, output, signals};
 use askbus_credential::Role;
 use askbus_wire::client::Client;
 use askbus_wire::convert;
@@ -41,6 +41,8 @@ pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Fa
             language,
             ..
         } => {
+            // Before there is a turn that would be left behind.
+            let shutdown = signals::shutdown()?;
             let session = config.session.clone();
             let policy = TurnPolicy {
                 when_absent: when_absent.clone().unwrap_or_default(),
@@ -58,13 +60,18 @@ pub(crate) async fn run(config: &Config, args: &TurnArgs) -> Result<ExitCode, Fa
                 ..Default::default()
             };
             let begun = bounded(client.turns.begin_turn(request)).await?;
-            if *json {
-                println!("{}", begun_object(&begun));
+            let said = if *json {
+                output::line(begun_object(&begun))
             } else {
-                println!("{}", begun.context_id);
+                output::line(&begun.context_id)
+            };
+            if let Err(failure) = said {
+                // Nobody can ask in a turn that they were not told of.
+                end(&mut client, &begun.context_id, "disposed", &profile).await?;
+                return Err(failure);
             }
             if lives.is_none() {
-                hold(&mut client, &begun.context_id, &profile).await?;
+                hold(&mut client, &begun.context_id, &profile, &shutdown).await?;
             }
         }
     }
@@ -109,15 +116,19 @@ async fn end(client: &mut Client, context: &str, how: &str, profile: &str) -> Re
     let ended = bounded(client.turns.end_turn(request)).await?;
     // What the turn asked of nobody is its reply (A6).
     for question in ended.deferred {
-        println!("{}", question.text);
+        output::line(question.text)?;
     }
     Ok(())
 }
 
 /// Holds the turn until standard input closes, a signal comes, or somebody ends it. A lost stream is
 /// opened again: the lease outlives a restart of the service.
-async fn hold(client: &mut Client, context: &str, profile: &str) -> Result<(), Failure> {
-    let shutdown = signals::shutdown()?;
+async fn hold(
+    client: &mut Client,
+    context: &str,
+    profile: &str,
+    shutdown: &CancellationToken,
+) -> Result<(), Failure> {
     let closed = input_closed();
     loop {
         let request = HoldTurnRequest {

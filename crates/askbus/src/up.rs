@@ -259,27 +259,33 @@ fn announce(gateway: &askbus_gateway::Handle, config: &Config, as_json: bool) {
     if as_json {
         let line =
             json!({"panel_url": panel, "sign_in_url": sign_in, "mcp_url": format!("{panel}mcp")});
-        println!("{line}");
+        services::greet(line);
         return;
     }
-    println!("Askbus is running. Questions of your agents appear in the panel:\n");
-    println!("  {sign_in}\n");
-    println!("The link signs one browser in, once; after that it is {panel}");
+    let mut lines = vec![
+        "Askbus is running. Questions of your agents appear in the panel:\n".to_owned(),
+        format!("  {sign_in}\n"),
+        format!("The link signs one browser in, once; after that it is {panel}"),
+    ];
     for link in services::host_names(config)
         .iter()
         .filter_map(|name| link_by(gateway, name))
     {
-        println!("From elsewhere: {link}");
+        lines.push(format!("From elsewhere: {link}"));
     }
     for channel in &config.channels {
-        println!(
+        lines.push(format!(
             "Channel {}: people are told and answer there as well.",
             channel.name()
-        );
+        ));
     }
-    println!("An agent asks through the MCP server `askbus mcp`, a script through `askbus ask`.");
-    println!("Agents that speak HTTP find it at {panel}mcp, with a credential.");
-    println!("Stop with Ctrl-C; whatever waits goes on waiting.");
+    lines.extend([
+        "An agent asks through the MCP server `askbus mcp`, a script through `askbus ask`."
+            .to_owned(),
+        format!("Agents that speak HTTP find it at {panel}mcp, with a credential."),
+        "Stop with Ctrl-C; whatever waits goes on waiting.".to_owned(),
+    ]);
+    services::greet(lines.join("\n"));
 }
 
 /// A link of its own for a browser that reaches this machine by another name; none where nobody else

@@ -4,12 +4,13 @@
 use super::connection::{Connection, News};
 use super::{clarifications, print_one, text};
 use crate::exit::Failure;
+use crate::output::{self, Reader};
 use crate::panel::Panel;
 use crate::signals;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// Follows until a signal; `shown` is what was printed already.
+/// Follows until a signal, or until nobody reads; `shown` is what was printed already.
 pub(super) async fn follow(panel: &Panel, json: bool, shown: &Value) -> Result<(), Failure> {
     let shutdown = signals::shutdown()?;
     let known = clarifications(shown)
@@ -23,8 +24,12 @@ pub(super) async fn follow(panel: &Panel, json: bool, shown: &Value) -> Result<(
             news = connection.next() => news,
         };
         match news {
-            Some(News::Object(object)) => tell(panel, &object, json, &mut known).await,
-            Some(News::Lost) => eprintln!("askbus: the connection is lost; trying again"),
+            Some(News::Object(object)) => match tell(panel, &object, json, &mut known).await {
+                Ok(Reader::There) => {}
+                Ok(Reader::Gone) => break Ok(()),
+                Err(failure) => break Err(failure),
+            },
+            Some(News::Lost) => output::remark("askbus: the connection is lost; trying again"),
             Some(News::Refused(failure)) => break Err(failure),
             None => break Ok(()),
         }
@@ -34,7 +39,12 @@ pub(super) async fn follow(panel: &Panel, json: bool, shown: &Value) -> Result<(
 }
 
 /// Shows what an object is about, in the same form as the list.
-async fn tell(panel: &Panel, object: &Value, json: bool, known: &mut HashSet<String>) {
+async fn tell(
+    panel: &Panel,
+    object: &Value,
+    json: bool,
+    known: &mut HashSet<String>,
+) -> Result<Reader, Failure> {
     let id = text(object, "clarify_id");
     let wanted = match text(object, "event") {
         "clarify.requested" => known.insert(id.to_owned()),
@@ -43,12 +53,13 @@ async fn tell(panel: &Panel, object: &Value, json: bool, known: &mut HashSet<Str
         _ => false,
     };
     if !wanted {
-        return;
+        return Ok(Reader::There);
     }
     match panel.get(&format!("/api/clarifications/{id}")).await {
         Ok(body) => print_one(body.get("clarification").unwrap_or(&body), json),
         Err(failure) => {
             failure.report();
+            Ok(Reader::There)
         }
     }
 }

@@ -10,6 +10,7 @@ use super::state::{EditorTrouble, Effect, Event, Moment, State};
 use super::update::update;
 use super::words::words;
 use crate::exit::{Failure, UNAVAILABLE};
+use crate::output;
 use crate::panel::Panel;
 use askbus_domain::{ClarifyId, Language, Timestamp};
 use crossterm::event::EventStream;
@@ -298,7 +299,7 @@ impl View {
                 kept: Some(path),
             }) = ended
             {
-                println!("{}", (words(state.language).editor_kept)(&error, &path));
+                output::remark((words(state.language).editor_kept)(&error, &path));
             }
         }
     }
@@ -309,9 +310,9 @@ fn print_unsent(state: &State) {
     if unsent.is_empty() {
         return;
     }
-    println!("{}", words(state.language).not_sent);
+    output::remark(words(state.language).not_sent);
     for entry in unsent {
-        println!("{}", super::render::plain(entry));
+        output::remark(super::render::plain(entry));
     }
 }
 
