@@ -6,7 +6,7 @@ mod fixture;
 
 use askbus_domain::{
     Addressee, Answer, AnswerAction, AnswerEntry, AskInput, Command, Dialect, EventKind,
-    InvalidAnswer, Reason, Rejection, Response, Rights, parse_arguments, verdict,
+    InvalidAnswer, Reason, Rejection, Response, Rights, Roster, parse_arguments, verdict,
 };
 use fixture::{
     Log, answer, ask, at, chosen, cid, entry, hold, id, kinds, outcome, person, response,
@@ -317,4 +317,45 @@ fn what_is_not_judged_has_no_verdict() {
             assert_eq!((judged, told), (Err(Rejection::NotAddressed), None));
         }
     }
+}
+
+// contract: A6
+#[test]
+fn a_question_for_nobody_who_is_here_is_refused_with_who_is() {
+    let person = |name: &str, groups: &[&str], operator| {
+        let groups = groups.iter().map(|g| id(g)).collect();
+        (id(name), Rights { groups, operator })
+    };
+    let check = |people: &[(askbus_domain::PersonId, Rights)], whom: &str| {
+        let roster = Roster {
+            people: people.to_vec(),
+            more_groups: false,
+        };
+        roster
+            .check(&to(whom))
+            .map_err(|refused| refused.to_string())
+    };
+    let me = [person("me", &[], false)];
+    assert_eq!(check(&me, "me"), Ok(()));
+    let alone = "to names nobody: there is only one person here; leave it out";
+    for whom in ["bob", "group:ops", "group:me"] {
+        assert_eq!(check(&me, whom), Err(alone.to_owned()), "{whom}");
+    }
+    let team = [person("me", &[], false), person("bob", &["ops"], false)];
+    for whom in ["bob", "BOB", "group:ops", "me"] {
+        assert_eq!(check(&team, whom), Ok(()), "{whom}");
+    }
+    assert_eq!(
+        check(&team, "group:dev").unwrap_err(),
+        "to names nobody who can answer here; take one of bob, me, group:ops, or leave it out"
+    );
+    assert!(check(&team, "group:Ops").is_err());
+    let run = [person("root", &[], true)];
+    assert_eq!(check(&run, "anybody"), Ok(()));
+    let unsure = Roster {
+        people: me.to_vec(),
+        more_groups: true,
+    };
+    assert_eq!(unsure.check(&to("group:any")), Ok(()));
+    assert!(unsure.check(&to("bob")).is_err());
 }

@@ -1,7 +1,9 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod call;
+mod filled;
 mod shapes;
+mod strange;
 
 use super::*;
 use crate::{Bounds, GroupId, PersonId};
