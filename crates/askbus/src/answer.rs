@@ -42,7 +42,7 @@ pub(crate) async fn run(config: &Config, args: &AnswerArgs) -> Result<ExitCode, 
 fn check(args: &AnswerArgs) -> Result<(), Failure> {
     let usage = |message: &str| Err(Failure::new(USAGE, message));
     let groups = &args.said.groups;
-    let blank = |text: &String| text.trim().is_empty();
+    let blank = |text: &String| askbus_domain::is_blank(text);
     let says = |g: &Group| g.dismiss || !g.choose.is_empty() || !g.texts.iter().all(blank);
     let instead = args.skip || args.hold || args.pass_on || args.ask_back.is_some();
     if !(instead || groups.iter().any(says)) {

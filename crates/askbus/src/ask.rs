@@ -26,7 +26,7 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
             format!("--recommended {n}: there is no such --choice"),
         ));
     }
-    if args.text.trim().is_empty() {
+    if askbus_domain::is_blank(&args.text) {
         return Err(Failure::new(
             USAGE,
             "the question is empty; nothing was asked",

@@ -32,6 +32,7 @@ mod panel;
 mod parent;
 mod pass_on;
 mod policy;
+mod roster;
 mod said;
 mod services;
 mod signals;

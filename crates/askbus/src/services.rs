@@ -217,6 +217,7 @@ pub(crate) async fn session_binding(
         lease,
         heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
         policy: policy(config)?,
+        people: None,
     };
     let running = askbus_session_binding::start(options, shutdown.clone())
         .await

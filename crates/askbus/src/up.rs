@@ -158,6 +158,7 @@ async fn session_binding(
         lease,
         heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
         policy: services::policy(config)?,
+        people: Some(crate::roster::known(home, services::channels(config)?)),
     };
     let started = askbus_session_binding::start(options, shutdown.clone()).await;
     started.map_err(services::start_failure)

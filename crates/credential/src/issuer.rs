@@ -54,6 +54,9 @@ pub struct Issued {
     pub tenant: TenantId,
     /// With which profiles.
     pub profiles: Vec<ProfileId>,
+    /// In which groups; none in records of before they were kept.
+    #[serde(default)]
+    pub groups: Option<Vec<String>>,
     /// When, Unix seconds.
     pub issued_at: u64,
     /// Until when, Unix seconds.
@@ -152,6 +155,7 @@ impl Issuer {
             role: grant.role,
             tenant: grant.tenant.clone(),
             profiles: grant.profiles.clone(),
+            groups: Some(grant.groups.clone()),
             issued_at: now,
             expires_at: now.saturating_add(grant.life.as_secs()).min(latest),
             revoked: false,

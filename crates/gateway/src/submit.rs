@@ -8,7 +8,8 @@ use crate::reply::Refusal;
 use crate::trace::Trace;
 use crate::{drafts, lookup, metrics};
 use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, Rejection, Response, Surface, Verdict, verdict,
+    Actor, AnswerAction, AnswerEntry, AnswerId, Rejection, Response, Surface, Verdict, is_blank,
+    verdict,
 };
 use askbus_ledger::{LedgerError, Submission};
 use askbus_telemetry::Kind;
@@ -112,7 +113,7 @@ fn answer_id(id: String) -> Result<AnswerId, WireError> {
 /// A plain text as an answer (E9, E10): blank is none; the exact label of one option chooses it;
 /// anything else is the person's own words.
 fn plain_entry(card: &Card, text: &str) -> Option<AnswerEntry> {
-    if text.trim().is_empty() {
+    if is_blank(text) {
         return None;
     }
     let questions = &card.clarification.questions;

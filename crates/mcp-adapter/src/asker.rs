@@ -27,7 +27,7 @@ pub use call::{AskCall, Notice, Notices, Origin, silent};
 pub use connection::Token;
 pub use on_bus::BusOptions;
 pub use options::{AskerInfo, AskerOptions};
-pub use parked::Unclaimed;
+pub use parked::{AskedBefore, Unclaimed};
 pub(crate) use place::no_log;
 pub use resolutions::Outcomes;
 pub use waiting::{Joined, Waiting};

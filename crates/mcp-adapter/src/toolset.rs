@@ -1,5 +1,6 @@
 //! Toolsets: which tools a server shows, and in whose words.
 
+pub mod aside;
 pub mod ask;
 pub mod await_answer;
 pub mod capabilities;

@@ -19,6 +19,6 @@ mod spans;
 mod stats;
 
 pub use askbus_wire::clock::Clock;
-pub use options::{Listen, Options, StartError};
+pub use options::{KnownPeople, Listen, Options, StartError};
 pub use service::{Handle, start};
 pub use stats::Stats;

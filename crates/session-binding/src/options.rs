@@ -1,13 +1,14 @@
 //! What a session-binding needs to start.
 
 use askbus_credential::Verifier;
-use askbus_domain::{Millis, PolicyTable};
+use askbus_domain::{Millis, PolicyTable, Roster};
 use askbus_ledger::{Bus, LedgerError};
 use askbus_wire::clock::Clock;
 use askbus_wire::memory::MemoryAddress;
 use askbus_wire::tenants::Tenants;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where it listens for gRPC.
@@ -20,6 +21,9 @@ pub enum Listen {
     /// An address within this process, for simulations.
     Memory(MemoryAddress),
 }
+
+/// Says who can answer at the moment; none when that is not known. It may read files.
+pub type KnownPeople = Arc<dyn Fn() -> Option<Roster> + Send + Sync>;
 
 /// Everything it needs.
 #[derive(Clone)]
@@ -42,6 +46,8 @@ pub struct Options {
     pub heartbeat: Duration,
     /// What the operator set for people who do not answer or are not there.
     pub policy: PolicyTable,
+    /// Who can answer, where all of them are known: on a single machine. None: anybody may come.
+    pub people: Option<KnownPeople>,
 }
 
 impl Options {

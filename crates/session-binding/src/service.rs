@@ -7,7 +7,7 @@ use crate::leases::{self, Leases};
 use crate::presence::People;
 use crate::projection::Projection;
 use crate::stats::Stats;
-use crate::{Options, StartError, grpc, inbox};
+use crate::{KnownPeople, Options, StartError, grpc, inbox};
 use askbus_credential::Verifier;
 use askbus_domain::{Millis, PolicyTable};
 use askbus_ledger::{Bus, LedgerError, Stored};
@@ -35,6 +35,7 @@ pub(crate) struct Core {
     pub lease: Millis,
     pub heartbeat: Duration,
     pub policy: PolicyTable,
+    pub people: Option<KnownPeople>,
     pub projection: Projection,
     pub deadlines: Deadlines,
     pub attachments: Attachments,
@@ -99,6 +100,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         lease: options.lease,
         heartbeat: options.heartbeat,
         policy: options.policy,
+        people: options.people,
         projection: Projection::new(),
         deadlines: Deadlines::default(),
         attachments: Attachments::default(),

@@ -95,6 +95,7 @@ impl Start {
                     lease: LEASE,
                     heartbeat: session_binding::Options::heartbeat_for(LEASE),
                     policy: world.policy.clone(),
+                    people: None,
                 };
                 match session_binding::start(options, stop).await {
                     Ok(handle) => Ok(Some(Running::SessionBinding(handle))),

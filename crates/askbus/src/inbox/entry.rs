@@ -50,7 +50,7 @@ impl Late {
             text,
             ..
         } = &self.submission;
-        let written = text.as_ref().is_some_and(|t| !t.trim().is_empty());
+        let written = text.as_ref().is_some_and(|t| !askbus_domain::is_blank(t));
         let says = |a: &askbus_domain::AnswerEntry| {
             !a.option_ids.is_empty() || a.text.is_some() || a.note.is_some()
         };

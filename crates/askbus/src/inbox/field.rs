@@ -29,7 +29,7 @@ impl Field {
 
     /// The text, unless it is blank.
     pub(super) fn words(&self) -> Option<&str> {
-        Some(self.text.as_str()).filter(|t| !t.trim().is_empty())
+        Some(self.text.as_str()).filter(|t| !askbus_domain::is_blank(t))
     }
 
     fn before(&self) -> &str {

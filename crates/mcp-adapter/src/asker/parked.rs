@@ -67,21 +67,23 @@ impl Parked {
         lock(&self.0).remove(clarify_id).map(|kept| kept.waiting)
     }
 
-    /// The parked question that `call` would ask anew, if there is one: the same words in the same
-    /// turn, and no call has been sent its result yet.
-    pub(super) fn same_as(&self, call: &AskCall) -> Option<String> {
+    /// The parked question that `call` would ask anew, if there is one: the same words to the same
+    /// person in the same turn, and no call has been sent its result yet.
+    pub(super) fn same_as(&self, call: &AskCall) -> Option<AskedBefore> {
         let asked = canonical(call)?;
         let parked = lock(&self.0);
-        let same = |kept: &Kept| {
-            kept.waiting.call().is_some_and(|other| {
-                other.dialect == call.dialect
-                    && other.context == call.context
-                    && other.origin == call.origin
-                    && canonical(other).is_some_and(|other| other.questions == asked.questions)
+        parked.iter().find_map(|(id, kept)| {
+            let other = kept.waiting.call()?;
+            let same_place = other.dialect == call.dialect
+                && other.context == call.context
+                && other.origin == call.origin;
+            let before = canonical(other).filter(|_| same_place)?;
+            let same = before.questions == asked.questions && before.to == asked.to;
+            same.then(|| AskedBefore {
+                clarify_id: id.clone(),
+                terms_differ: !same_terms(&before, &asked),
             })
-        };
-        let found = parked.iter().find(|(_, kept)| same(kept));
-        found.map(|(id, _)| id.clone())
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -91,6 +93,22 @@ impl Parked {
     pub(super) fn holds(&self, clarify_id: &str) -> bool {
         lock(&self.0).contains_key(clarify_id)
     }
+}
+
+/// A question that was asked in the same words before and still waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedBefore {
+    /// Its id.
+    pub clarify_id: String,
+    /// Whether this call says something else of its time or of what silence means: what was said first
+    /// counts.
+    pub terms_differ: bool,
+}
+
+fn same_terms(before: &AskInput, now: &AskInput) -> bool {
+    before.timeout == now.timeout
+        && before.on_timeout == now.on_timeout
+        && before.when_absent == now.when_absent
 }
 
 fn canonical(call: &AskCall) -> Option<AskInput> {
@@ -110,7 +128,7 @@ impl super::Asker {
     }
 
     /// The parked question that `call` would ask anew.
-    pub fn parked_as(&self, call: &AskCall) -> Option<String> {
+    pub fn parked_as(&self, call: &AskCall) -> Option<AskedBefore> {
         self.parked.same_as(call)
     }
 

@@ -8,6 +8,7 @@ use super::progress::{Progress, Stage};
 use super::waiting::{self, End, Leaving, Opened, Wait};
 use super::{limits, origin};
 use crate::asker::{AskCall, Settled, no_log};
+use crate::toolset::aside::Aside;
 use crate::toolset::{
     CALL_LIMIT, Unsettled, ask, await_answer, capabilities, interaction, plan, studio,
 };
@@ -139,8 +140,15 @@ impl Handler {
             Err(error) => return ask::failed(error),
         };
         // The same words again, whose answer nobody has been told yet.
-        if let Some(clarify_id) = caller.asker().parked_as(&ask) {
-            return self.go_on(caller, &clarify_id, &call).await;
+        let ignored = parse_arguments(ask.dialect, &ask.arguments).map(|input| input.ignored);
+        let mut aside = Aside {
+            ignored: ignored.unwrap_or_default(),
+            first_terms: false,
+        };
+        if let Some(before) = caller.asker().parked_as(&ask) {
+            aside.first_terms = before.terms_differ;
+            let result = self.go_on(caller, &before.clarify_id, &call).await;
+            return aside.said_with(result);
         }
         let (notices, stages) = waiting::stages();
         let wait = self.wait(&call, stages.clone(), Some(call.hand_back));
@@ -151,7 +159,7 @@ impl Handler {
         if matches!(end, End::HandedBack(None)) {
             return ask::failed(not_asked(*stages.borrow()));
         }
-        result(&caller, end).await
+        aside.said_with(result(&caller, end).await)
     }
 
     /// Shows a plan in the turn of this context, else in that of the process.

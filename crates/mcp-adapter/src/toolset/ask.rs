@@ -109,7 +109,7 @@ fn input() -> Value {
             "timeout_s": {"type": "number", "description": "Give up after this many seconds (1 s to 14 days). Absent or 0: wait without a deadline, unless whoever runs the service set one."},
             "on_timeout": {"type": "string", "enum": words(OnTimeout::ALL.iter().map(|w| w.as_str())), "description": "When nobody answers in time: return (nothing is decided), adopt (recommended options stand in as assumptions) or defer (the questions become your final message)."},
             "when_absent": {"type": "string", "enum": words(WhenAbsent::ALL.iter().map(|w| w.as_str())), "description": "When nobody is there who may answer: wait, deferred (the questions become your final message) or unattended (recommended options stand in as assumptions). Leave it out unless you were told."},
-            "to": {"type": "string", "description": "A person's name, or group:NAME, when it is for them alone. Absent: whoever may answer."},
+            "to": {"type": "string", "description": "The name of a person, or group:NAME, that you were told it is for alone. Absent: whoever may answer."},
         },
         "required": ["questions"],
     })
@@ -165,6 +165,7 @@ fn output() -> Value {
             "deferred_text": {"type": ["string", "null"], "description": "The questions as text for the person, when they become your final message."},
             "late": {"type": "array", "items": late, "description": "What people wrote after earlier questions had ended; told once."},
             "timeout": {"type": ["object", "null"], "properties": {"asked_s": {"type": ["number", "null"]}, "granted_s": {"type": ["number", "null"]}, "by": {"type": "string"}}, "description": "Only when the timeout is not the one asked for; null seconds: never."},
+            "ignored": {"type": "array", "items": {"type": "string"}, "description": "Fields of the call that mean nothing here and were not used."},
             "error": {"type": "string"},
             "message": {"type": "string", "description": "What the result means, and what to do next."},
         },

@@ -118,6 +118,10 @@ pub(super) async fn ask(
     let beside = Beside::of(&body)?;
     let marker: String = body.client_turn.chars().take(MAX_MARKER_CHARS).collect();
     let input = parse_input(dialect, body.input, body.timeout_ms).map(|input| beside.fill(input));
+    let input = match input {
+        Ok(input) => for_somebody_here(core, input).await,
+        refused => refused,
+    };
     let (policy, presence) = core.circumstances(&key, &profile, dialect, &input).await;
     let command = AskCommand {
         ask_id: AskId::new(or_new(core, body.ask_id)).map_err(invalid)?,
@@ -147,6 +151,19 @@ pub(super) async fn ask(
     spans::note_question(span, asked.id);
     tracing::info!(tenant = %key.0, session = %key.1, clarify = %asked.id, "asked");
     Ok(response(&key.1, &session, asked, &command.ask_id))
+}
+
+/// Refuses a question for somebody who can never answer it. Where that cannot be found out, it is asked.
+async fn for_somebody_here(core: &Core, input: AskInput) -> Result<AskInput, InvalidQuestion> {
+    let (Some(people), Some(to)) = (&core.people, &input.to) else {
+        return Ok(input);
+    };
+    let people = std::sync::Arc::clone(people);
+    let known = tokio::task::spawn_blocking(move || people()).await;
+    if let Ok(Some(roster)) = known {
+        roster.check(to)?;
+    }
+    Ok(input)
 }
 
 fn response(

@@ -148,6 +148,7 @@ impl Setup {
             lease: self.lease,
             heartbeat: Options::heartbeat_for(self.lease),
             policy: self.policy.clone(),
+            people: None,
         }
     }
 }

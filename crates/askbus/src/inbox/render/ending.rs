@@ -105,7 +105,11 @@ fn ended(sheet: &mut Sheet, state: &State, look: Look, entry: &Entry, outcome: &
         let assumed = (words.assumed)(&shown(&assumption.label));
         sheet.lead(&lead(state, entry, place), &assumed, look.dim(), look.dim());
     }
-    if let Some(text) = outcome.text.as_ref().filter(|t| !t.trim().is_empty()) {
+    if let Some(text) = outcome
+        .text
+        .as_ref()
+        .filter(|t| !askbus_domain::is_blank(t))
+    {
         sheet.lead("  → ", &shown(text), look.good(), look.good());
     }
 }
