@@ -1,7 +1,7 @@
 /** Asking back instead of answering: what the person needs to know first. */
 import { button, el, freshId } from './dom.js';
 import { label } from './i18n.js';
-import { isTooLong } from './limits.js';
+import { isBlank, isTooLong } from './limits.js';
 import { tooLongWarning } from './note.js';
 
 export class AskBackView {
@@ -68,6 +68,6 @@ export class AskBackView {
   refresh(waiting, blocked) {
     this.#tooLong.hidden = !isTooLong(this.text);
     this.#send.hidden = !waiting;
-    this.#send.disabled = this.text.trim() === '' || isTooLong(this.text) || blocked;
+    this.#send.disabled = isBlank(this.text) || isTooLong(this.text) || blocked;
   }
 }

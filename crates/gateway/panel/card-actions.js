@@ -2,6 +2,7 @@
 import { uuid } from './dom.js';
 import { says } from './drafts.js';
 import { passOnMessage } from './late.js';
+import { isBlank } from './limits.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 
@@ -26,7 +27,7 @@ export function cardActions({ connection, drafts, outbox, store, holds, delivery
       const submission = {
         session_id, clarify_id, answer_id: uuid(), action,
         answers: content.answers.filter(says),
-        text: content.text.trim() === '' ? null : content.text,
+        text: isBlank(content.text) ? null : content.text,
       };
       outbox.put(entry.request, submission);
       drafts.hush(clarify_id);

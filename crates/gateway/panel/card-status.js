@@ -2,7 +2,7 @@
 import { button, el } from './dom.js';
 import { label, t, unlabel } from './i18n.js';
 import { carriesWords, isOnItsWay, whereTo } from './late.js';
-import { answerAsText, answerList, assumedLine, keptBlock, settledSentence } from './outcome.js';
+import { allSaid, answerAsText, answerList, assumedLine, keptBlock, settledSentence } from './outcome.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 
@@ -81,7 +81,7 @@ export class CardStatus {
     const named = request.questions.length > 1;
     const blocks = [];
     if (outcome !== null) {
-      const answers = outcome.answers?.length ? outcome.answers : (outcome.partial ?? []);
+      const answers = allSaid(outcome);
       const list = answerList(request.questions, answers, outcome.text, named);
       if (list.childElementCount > 0) blocks.push(list);
       const assumed = assumedLine(request.questions, outcome);

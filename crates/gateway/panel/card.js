@@ -11,6 +11,7 @@ import { asMarkdown } from './copying.js';
 import { button, el } from './dom.js';
 import { hasText, holdsUnsaid, isBlank, sameContent } from './drafts.js';
 import { label, t } from './i18n.js';
+import { allSaid } from './outcome.js';
 import { QuestionView } from './question.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
@@ -96,7 +97,7 @@ export class CardView {
   markdown() {
     const { request, outcome } = this.#entry;
     const own = this.content();
-    const decided = outcome?.answers?.length ? outcome.answers : outcome?.partial;
+    const decided = outcome ? allSaid(outcome) : null;
     return asMarkdown(request.questions, decided ?? own.answers, outcome ? outcome.text : own.text, outcome, this.#actions.me());
   }
 

@@ -29,6 +29,15 @@ export function isTooLong(text) {
   return text.length > limits.answer_chars && [...text].length > limits.answer_chars;
 }
 
+/**
+ * Whether nobody would see anything of a text: white space and characters that draw nothing, as the service
+ * has it.
+ * @param {string} text
+ */
+export function isBlank(text) {
+  return /^[\s\p{Cc}\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]*$/u.test(text);
+}
+
 /** Whether the service reads a message of this length; a longer one would end the connection. @param {string} text */
 export function isShortEnough(text) {
   // No UTF-16 unit takes more than three bytes.

@@ -1,7 +1,7 @@
 /** The note to one question's answer: a line that stays out of the way until it is wanted. */
 import { el, freshId } from './dom.js';
 import { label, locale } from './i18n.js';
-import { isTooLong, longestAnswer } from './limits.js';
+import { isBlank, isTooLong, longestAnswer } from './limits.js';
 
 export class NoteView {
   /** The field with its caption; put it where the note belongs. */
@@ -34,7 +34,7 @@ export class NoteView {
 
   /** @returns {string|null} */
   value() {
-    return this.#text.value.trim() === '' ? null : this.#text.value;
+    return isBlank(this.#text.value) ? null : this.#text.value;
   }
 
   get tooLong() {

@@ -66,6 +66,14 @@ export function answerParts(question, answer) {
 }
 
 /**
+ * All that a person said per question: what they answered, and what they filled in or noted beside it.
+ * @param {{answers?: ResolvedAnswer[], partial?: ResolvedAnswer[]}} outcome
+ */
+export function allSaid(outcome) {
+  return [...(outcome.answers ?? []), ...(outcome.partial ?? [])];
+}
+
+/**
  * A whole answer as text for the clipboard: questions are named only when there are several.
  * @param {Question[]} questions
  * @param {(ResolvedAnswer|AnswerEntry)[]} answers

@@ -6,7 +6,7 @@ import { button, el, words } from './dom.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
 import { prose } from './markdown.js';
-import { answerParts, assumedLine, lateAsText, NOTHING, noteLine, readOutcome, settledSentence } from './outcome.js';
+import { allSaid, answerParts, assumedLine, lateAsText, NOTHING, noteLine, readOutcome, settledSentence } from './outcome.js';
 import { inWords, withPlain } from './plain.js';
 import { request } from './requests.js';
 import { addressOf, questionPlace, sessionPlace } from './routes.js';
@@ -93,7 +93,7 @@ async function renderedTexts(id) {
 
 /** @param {Past} item @param {import('./types.js').Outcome} outcome @param {PastActions} actions */
 function body(item, outcome, actions) {
-  const answers = outcome.answers?.length ? outcome.answers : (outcome.partial ?? []);
+  const answers = allSaid(outcome);
   const node = el('div', { class: 'past-body' });
   for (const question of item.questions) {
     const answer = answers.find((a) => a.question_id === question.id);

@@ -3,7 +3,7 @@ import { el, freshId, words } from './dom.js';
 import { prose } from './markdown.js';
 import { foldable } from './fold.js';
 import { label } from './i18n.js';
-import { isTooLong, shownHeader } from './limits.js';
+import { isBlank, isTooLong, shownHeader } from './limits.js';
 import { NoteView, tooLongWarning } from './note.js';
 
 /** @typedef {import('./types.js').Question} Question */
@@ -155,7 +155,7 @@ export class QuestionView {
     return {
       question_id: this.#question.id,
       option_ids: chosen.map((input) => input.dataset.optionId ?? ''),
-      text: text.trim() === '' ? null : text,
+      text: isBlank(text) ? null : text,
       note: this.#note.value(),
       ...(this.#declined ? { dismissed: true } : {}),
     };

@@ -3,7 +3,7 @@ import { byId, el, words } from './dom.js';
 import { clockTime } from './clock-view.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
-import { answerAsText, assumedLine, lateAsText, settledSentence } from './outcome.js';
+import { allSaid, answerAsText, assumedLine, lateAsText, settledSentence } from './outcome.js';
 import { readPasts, settledAt } from './past.js';
 import { inWords } from './plain.js';
 import { request } from './requests.js';
@@ -98,7 +98,7 @@ export class RecentView {
       time.dateTime = new Date(at).toISOString();
       label(time, 'text.plain', () => ({ text: clockTime(at) }));
     }
-    const answers = item.answers?.length ? item.answers : (item.partial ?? []);
+    const answers = allSaid(item);
     const said = answerAsText(item.questions, answers, item.text);
     const row = el('li', { class: 'recent-item', 'data-recent-id': item.clarify_id, 'data-reason': item.reason },
       el('div', { class: 'recent-line' }, how, time), question);

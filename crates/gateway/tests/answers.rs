@@ -61,6 +61,68 @@ async fn an_answer_settles_and_stands_in_the_list() {
     world.end().await;
 }
 
+// contract: A2, E10
+#[tokio::test(flavor = "multi_thread")]
+async fn words_are_an_answer_and_a_note_alone_is_none_wherever_they_stand() {
+    let world = World::start().await;
+    let ann = world.person("ann");
+    let id = world.ask("s1", Dialect::Ask, choice()).await;
+    for (body, reason) in [
+        (
+            json!({"action": "answer", "answers": [{"question_id": "q1", "note": "n"}]}),
+            "note",
+        ),
+        (
+            json!({"answers": [{"note": "n", "text": "\u{feff}"}]}),
+            "note",
+        ),
+    ] {
+        let (status, object) = world.post(&path(id), &ann, body).await;
+        assert_eq!(
+            (status, &object["reason"]),
+            (400, &json!("INVALID_ANSWER")),
+            "{object}"
+        );
+        let error = object["error"].as_str().unwrap();
+        assert!(
+            error.contains(reason) && error.contains("kept as your draft"),
+            "{object}"
+        );
+    }
+    let body = json!({"action": "answer", "text": "use staging"});
+    let (status, object) = world.post(&path(id), &ann, body).await;
+    assert_eq!(
+        (status, &object["reason"]),
+        (200, &json!("response")),
+        "{object}"
+    );
+    assert_eq!(object["answers"][0]["text"], "use staging");
+
+    let two = json!({"questions": ["One?", "Two?"]});
+    let id = world.ask("s2", Dialect::Ask, two).await;
+    let body = json!({"action": "answer", "text": "yes to both"});
+    let (status, object) = world.post(&path(id), &ann, body).await;
+    assert_eq!(
+        (status, &object["reason"]),
+        (400, &json!("INVALID_ANSWER")),
+        "{object}"
+    );
+    assert!(
+        object["error"].as_str().unwrap().contains("question_id"),
+        "{object}"
+    );
+    let body = json!({"answers": [{"question_id": "q1", "text": "yes"}, {"question_id": "q2", "note": "later"}]});
+    let (status, object) = world.post(&path(id), &ann, body).await;
+    assert_eq!(
+        (status, &object["reason"]),
+        (200, &json!("response")),
+        "{object}"
+    );
+    assert_eq!(object["unanswered"], json!(["q2"]));
+    assert_eq!(object["partial"][0]["note"], "later");
+    world.end().await;
+}
+
 // contract: E6
 #[tokio::test(flavor = "multi_thread")]
 async fn twelve_at_once_one_wins_and_the_others_hear_who() {

@@ -100,6 +100,59 @@ async fn the_same_words_go_on_with_the_question_that_waits() {
     service.state(|s| assert_eq!((s.asks.len(), s.cancels.len()), (2, 0)));
 }
 
+// contract: A4, E13
+#[tokio::test]
+async fn the_same_words_on_other_terms_go_on_with_the_first_and_to_somebody_else_are_asked_anew() {
+    let service = Service::up();
+    let mut client = Client::with_budget(service.options(), SHORT).await;
+    client.ask(1, "q").await;
+    let clarify_id = handed_back(&mut client, 1).await;
+    let again = json!({"questions": ["q"], "timeout_s": 60, "on_timeout": "adopt"});
+    client.call(2, "ask_user", again).await;
+    let result = client.result(2).await;
+    let object = structured(&result);
+    assert_eq!(object["clarify_id"], clarify_id.as_str());
+    let told = "the timeout and the terms of that call count, not those of this one.";
+    assert!(
+        object["message"].as_str().unwrap().ends_with(told),
+        "{object}"
+    );
+    assert_eq!(result["content"][0]["text"], object["message"]);
+    // The same terms need no word.
+    client.ask(3, "q").await;
+    let result = client.result(3).await;
+    assert!(
+        !structured(&result)["message"]
+            .as_str()
+            .unwrap()
+            .contains("terms")
+    );
+    let to_bob = json!({"questions": ["q"], "to": "bob"});
+    client.call(4, "ask_user", to_bob).await;
+    assert_ne!(handed_back(&mut client, 4).await, clarify_id);
+}
+
+// contract: A1
+#[tokio::test]
+async fn what_of_a_call_was_not_used_is_named_with_its_result() {
+    let service = Service::up();
+    let mut client = Client::with_budget(service.options(), SHORT).await;
+    let strange =
+        json!({"questions": [{"question": "q", "id": 7}], "priority": "high", "timeout_s": ""});
+    client.call(1, "ask_user", strange).await;
+    let result = client.result(1).await;
+    let object = structured(&result);
+    assert_eq!(object["ignored"], json!(["priority", "questions[0].id"]));
+    let told = "Not known here and not used: priority, questions[0].id.";
+    assert!(
+        object["message"].as_str().unwrap().ends_with(told),
+        "{object}"
+    );
+    assert_eq!(result["content"][0]["text"], object["message"]);
+    client.ask(2, "plain").await;
+    assert_eq!(structured(&client.result(2).await)["ignored"], json!(null));
+}
+
 // contract: E11
 #[tokio::test]
 async fn what_was_handed_back_is_withdrawn_with_the_client() {

@@ -53,6 +53,28 @@ async fn a_question_for_somebody_is_answered_by_them_alone() -> Result<()> {
     Ok(())
 }
 
+// contract: A6
+#[tokio::test]
+async fn nobody_is_asked_who_is_not_on_this_machine() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let askbus = up.askbus();
+    for to in ["bob", "user", "group:ops"] {
+        let done = askbus.run(&["ask", "Who?", "--to", to]).await?;
+        assert_ne!(done.code, 0, "{to}: {done:?}");
+        assert!(done.stderr.contains("only one person here"), "{to}: {done:?}");
+    }
+    let me = up.person().await?;
+    assert!(me.pending().await?.is_empty());
+    // Whoever is given a credential can be asked from then on.
+    let (bob, _) = somebody(&up, "bob", "ops").await?;
+    let (mut asking, clarify_id) = ask(askbus, &bob, "Bob?", &["--to", "Bob"]).await?;
+    let path = format!("/api/clarifications/{clarify_id}/answer");
+    let taken = bob.post(&path, &json!({"action": "answer", "text": "here"})).await?;
+    assert_eq!(taken.body["reason"], "response", "{taken:?}");
+    assert_eq!(asking.end().await?.stdout.trim(), "here");
+    Ok(())
+}
+
 fn nobody_decided(outcome: &Value, reason: &str) {
     assert_eq!(outcome["reason"], reason, "{outcome}");
     assert_eq!(outcome["decided_by"], "policy", "{outcome}");

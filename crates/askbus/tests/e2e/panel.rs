@@ -14,7 +14,7 @@ mod unreachable;
 mod views;
 mod whose;
 
-use crate::support::{BINARY, asked, id, one_question};
+use crate::support::{BINARY, asked, credential, id, one_question};
 use anyhow::{Context as _, Result};
 use askbus_testkit::{AskbusUp, Browser, McpPython, McpStdio, Person, within, workspace};
 use serde_json::json;
@@ -259,6 +259,7 @@ async fn bounds_hold_one_question_is_declined_and_what_is_for_others_is_locked()
     let up = AskbusUp::start(BINARY).await?;
     let person = up.person().await?;
     let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    credential(&up, "person", "default", "bob").await?;
     let foreign = json!({"questions": [{"question": "Bob?", "options": ["yes"]}], "to": "bob"});
     agent.call(1, "ask_user", foreign).await?;
     let bobs = id(&asked(&person, "Bob?").await?).to_owned();

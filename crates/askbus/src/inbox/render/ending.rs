@@ -91,12 +91,7 @@ fn ended(sheet: &mut Sheet, state: &State, look: Look, entry: &Entry, outcome: &
         &format!("{}{place}", (words.ended)(outcome.reason, &who)),
         look.strong(),
     );
-    let answers = if outcome.answers.is_empty() {
-        &outcome.partial
-    } else {
-        &outcome.answers
-    };
-    for answer in answers {
+    for answer in outcome.answers.iter().chain(&outcome.partial) {
         given(sheet, state, look, entry, answer);
     }
     for assumption in &outcome.assumptions {

@@ -42,6 +42,7 @@ async fn an_empty_inbox_says_how_to_ask_and_counts_what_this_person_may_answer()
     browser.goto(&fresh_link(&person).await?).await?;
     browser.find("#empty-how:not([hidden]) pre").await?;
     let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    credential(&up, "person", "default", "bob").await?;
     let bobs = json!({"questions": [{"question": "For Bob?"}], "to": "bob"});
     agent.call(1, "ask_user", bobs).await?;
     asked(&person, "For Bob?").await?;
