@@ -43,6 +43,8 @@ async fn an_empty_inbox_says_how_to_ask_and_counts_what_this_person_may_answer()
     browser.find("#empty-how:not([hidden]) pre").await?;
     let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
     credential(&up, "person", "default", "bob").await?;
+    // Somebody of that name has to be there.
+    credential(&up, "person", "default", "bob").await?;
     let bobs = json!({"questions": [{"question": "For Bob?"}], "to": "bob"});
     agent.call(1, "ask_user", bobs).await?;
     asked(&person, "For Bob?").await?;
