@@ -221,7 +221,7 @@ async fn hosts_are_refused_in_the_words_of_the_one_table() -> Result<()> {
     for (who, context) in [(&host, &unknown), (&host, &begun), (&other, &newer)] {
         for (what, body) in [
             ("hold", json!({})),
-            ("end", json!({})),
+            ("end", json!({"end": "completed"})),
             ("tool-use", json!({"tool": "Write"})),
         ] {
             let refused = who.post(&path(context, what), &body).await?;

@@ -139,14 +139,14 @@ async fn services_without_a_bus_say_that_they_are_not_well() -> Result<()> {
     let panel = async || {
         let health = nobody.get("/api/clarify/health").await?;
         let log = health.body["log"].as_str().unwrap_or_default().to_owned();
-        Ok((health.status, log))
+        anyhow::Ok((health.status, log))
     };
     let checked = async |service, at: &str| {
         let args = ["healthcheck", service, "--target", at];
-        Ok(team.askbus().run(&args).await?.code)
+        anyhow::Ok(team.askbus().run(&args).await?.code)
     };
     let both = async || {
-        Ok((
+        anyhow::Ok((
             checked("gateway", &gateway.address).await?,
             checked("session-binding", &binding.address).await?,
         ))

@@ -202,14 +202,15 @@ fn open_file(path: &Path, disk: &Disk, make: bool) -> Result<Database, LedgerErr
     let file = file(path, make).map_err(|e| failed(format!("{}: {e}", path.display())))?;
     let backend = redb::backends::FileBackend::new(file).map_err(|e| open_error(path, &e))?;
     let mut builder = Builder::new();
-    builder
-        .set_cache_size(CACHE_BYTES)
-        .set_repair_callback(|session| {
+    builder.set_cache_size(CACHE_BYTES);
+    if make {
+        builder.set_repair_callback(|session| {
             tracing::warn!(
                 progress = session.progress(),
                 "checking the log after a crash"
             );
         });
+    }
     builder
         .create_with_backend(Backend::new(disk, backend))
         .map_err(|e| open_error(path, &e))
