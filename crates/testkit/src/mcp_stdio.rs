@@ -27,7 +27,15 @@ impl McpStdio {
     /// # Errors
     /// When there is no answer within the limit.
     pub async fn connect(askbus: &Askbus, args: &[&str]) -> Result<Self> {
-        let mut client = Self::start(askbus, args)?;
+        Self::hello(askbus.spawn(args)?).await
+    }
+
+    /// Shakes hands with a server that runs, whoever started it.
+    ///
+    /// # Errors
+    /// When there is no answer within the limit.
+    pub async fn hello(process: Process) -> Result<Self> {
+        let mut client = Self { process };
         let info = json!({"name": "askbus-test", "version": "1"});
         let hello = json!({
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info,
