@@ -195,6 +195,7 @@ async fn scripts_and_hosts() -> Result<()> {
     ensure!(done.code == 0 && done.stdout == "go: yes\n", "{done:?}");
 
     // Nobody of the group is there, and nobody answers the other one.
+    output(up.askbus(), &lines.take("--group ops")?).await?;
     let deferred = shell(up.askbus(), &lines.take("--to group:ops")?)?
         .finish()
         .await?;
