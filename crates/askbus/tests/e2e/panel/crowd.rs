@@ -164,6 +164,9 @@ const WATCHED: &str = "
         constructor(title, options) { super(); window.told.push([title, options.body, options.tag]); }
         close() {}
     };
+    window.badges = [];
+    navigator.setAppBadge = async (count) => { window.badges.push(count); };
+    navigator.clearAppBadge = async () => { window.badges.push(0); };
     Object.defineProperty(document, 'hasFocus', {value: () => false});";
 
 // contract: D10
@@ -235,6 +238,8 @@ async fn a_person_is_told_once_whatever_tabs_are_open() -> Result<()> {
     );
     // One when it was switched on, and one for the question unless that came right after it.
     assert!((1..=2).contains(&chimes), "{chimes}");
+    // The application's badge says how many wait.
+    browser.until("window.badges.at(-1) === 2").await?;
     // A reload tells nothing again.
     browser.page.refresh().await?;
     browser.find(&card).await?;
