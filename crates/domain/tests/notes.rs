@@ -197,7 +197,7 @@ fn a_note_in_the_draft_leaves_its_question_open_and_goes_with_its_answer() {
     assert_eq!((waiting.done(), waiting.next().0), (0, 0));
     let answered = noted("q1", &["o2"], "at noon");
     assert_eq!(say(&chat, "2"), goes(vec![answered.clone()], 1));
-    let chat = here(&[answered.clone()]);
+    let chat = here(std::slice::from_ref(&answered));
     assert_eq!(chat.waiting[0].done(), 1);
     let both = vec![answered, entry("q2", &[], "soon")];
     assert_eq!(say(&chat, "soon"), settles(1, both));

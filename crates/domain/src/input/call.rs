@@ -198,7 +198,7 @@ pub(super) fn questions_in(mut call: Given, ignored: &mut Ignored) -> Parsed<Vec
         lacks_options: !asked.iter().any(|question| question.has(OPTIONS)),
         lacks_time: true,
     };
-    call.finish(left, ignored)?;
+    call.finish(&left, ignored)?;
     Ok(asked)
 }
 

@@ -148,7 +148,7 @@ impl Given {
 
     /// What is left when everything known was taken. What may be meant as the options or as the time is
     /// refused, for a question without them is another question; the rest is ignored and named.
-    pub(super) fn finish(self, left: Left, ignored: &mut Ignored) -> Parsed<()> {
+    pub(super) fn finish(&self, left: &Left, ignored: &mut Ignored) -> Parsed<()> {
         let quiet = |field: &&Field| {
             let names = |names: &Names| names.contains(&field.plain.as_str());
             !left.quiet.iter().any(names) && !self.absent(&field.value)
@@ -164,7 +164,7 @@ impl Given {
                     "is not known; give the time as timeout_s, in seconds, beside the questions",
                 );
             }
-            ignored.note(name);
+            ignored.note(&name);
         }
         Ok(())
     }
@@ -193,7 +193,7 @@ pub(super) struct Left {
 pub(super) struct Ignored(BTreeSet<String>);
 
 impl Ignored {
-    fn note(&mut self, name: String) {
+    fn note(&mut self, name: &str) {
         if self.0.len() < MAX_IGNORED {
             self.0.insert(name.chars().take(MAX_NAME_CHARS).collect());
         }

@@ -48,7 +48,7 @@ const KNOWN: &str = "a question has question, header, explanation, options, mult
 /// Whether a name is one of a question's text or options.
 pub(super) fn is_of_question(name: &str) -> bool {
     let is = |known: &&str| name.eq_ignore_ascii_case(known);
-    TEXT.iter().chain(OPTIONS).any(|n| is(n)) || name.eq_ignore_ascii_case("questions")
+    TEXT.iter().chain(OPTIONS).any(is) || name.eq_ignore_ascii_case("questions")
 }
 
 fn is_of_option(name: &str) -> bool {
@@ -104,7 +104,7 @@ pub(super) fn parse_question(
         lacks_options,
         lacks_time: true,
     };
-    given.finish(left, ignored)?;
+    given.finish(&left, ignored)?;
     Ok(question)
 }
 
@@ -183,7 +183,7 @@ fn parse_option(
         lacks_options: false,
         lacks_time: false,
     };
-    given.finish(left, ignored)?;
+    given.finish(&left, ignored)?;
     Ok((choice(index, label, description)?, mark == Some(true)))
 }
 
