@@ -31,8 +31,8 @@ export class CardStatus {
 
   /** @param {import('./types.js').DraftContent} content What stands in the card. */
   update(content) {
-    const { state, kept, transmitted, goesOn, passing } = this.#entry;
-    this.#takeBack.hidden = !(state === 'sending' && !transmitted && !this.#actions.online());
+    const { state, kept, left, goesOn, passing } = this.#entry;
+    this.#takeBack.hidden = !(state === 'sending' && !left && !this.#actions.online());
     this.#close.hidden = !(state === 'late' || kept);
     this.#passOn.hidden = !this.#lateWords || isOnItsWay(goesOn);
     this.#passOn.disabled = passing || !this.#actions.online();
@@ -41,7 +41,7 @@ export class CardStatus {
   }
 
   #showLine() {
-    const { state, outcome, error, kept, transmitted } = this.#entry;
+    const { state, outcome, error, kept, transmitted, left } = this.#entry;
     const me = this.#actions.me();
     this.line.hidden = state === 'waiting' && error === null;
     this.line.dataset.kind = state === 'waiting' ? 'refused' : state;
@@ -50,7 +50,10 @@ export class CardStatus {
     const line = this.#text;
     const how = () => (outcome === null ? t('state.late_unknown') : settledSentence(outcome, me));
     if (state === 'waiting' && error !== null) label(line, 'state.refused', { error });
-    else if (state === 'sending') label(line, transmitted || this.#actions.online() ? 'state.sending' : 'state.queued');
+    else if (state === 'sending') {
+      const waits = left ? 'state.maybe_sent' : 'state.queued';
+      label(line, transmitted || this.#actions.online() ? 'state.sending' : waits);
+    }
     else if (state === 'sent') label(line, 'state.sent');
     else if (state === 'late') sentence(line, () => `${t('state.late')} ${how()}${this.#whereItGoes()}`);
     else if (state === 'settled') {

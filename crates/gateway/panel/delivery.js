@@ -50,9 +50,11 @@ export class Delivery {
 
   /** @param {Submission} submission */
   send(submission) {
+    const id = submission.clarify_id;
     const left = this.#connection.send(respondMessage(submission));
-    this.#store.sending(submission, left);
-    if (left) this.#wait(submission.clarify_id, PATIENCE_MS);
+    if (left) this.#outbox.leaves(id);
+    this.#store.sending(submission, left, this.#outbox.hasLeft(id));
+    if (left) this.#wait(id, PATIENCE_MS);
   }
 
   /** After a connection came back. */

@@ -49,10 +49,18 @@ export function isBlank(content) {
 export function holdsUnsaid(content, outcome, me) {
   if (!hasText(content)) return false;
   if (outcome?.actor?.person !== me) return true;
-  const said = JSON.stringify(outcome);
-  return [content.text, ...content.answers.flatMap((a) => [a.text ?? '', a.note ?? ''])]
-    .filter((text) => text.trim() !== '')
-    .some((text) => !said.includes(JSON.stringify(text).slice(1, -1)));
+  const answers = [...(outcome.answers ?? []), ...(outcome.partial ?? [])];
+  // What was written to the whole of one question is the answer to it.
+  const whole = [outcome.text, ...(answers.length === 1 ? answers.map((a) => a.text) : [])];
+  const lost = (/** @type {string|null|undefined} */ text, /** @type {(string|null|undefined)[]} */ said) => {
+    const wanted = (text ?? '').trim();
+    return wanted !== '' && !said.some((s) => (s ?? '').trim() === wanted);
+  };
+  if (lost(content.text, whole)) return true;
+  return content.answers.some(({ question_id, text, note }) => {
+    const own = answers.filter((a) => a.question_id === question_id).flatMap((a) => [a.text, a.note]);
+    return lost(text, own) || lost(note, own);
+  });
 }
 
 /**

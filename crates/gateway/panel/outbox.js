@@ -6,7 +6,7 @@ import { forget, keysFrom, load, save } from './storage.js';
 
 /** @typedef {import('./types.js').Submission} Submission */
 /** @typedef {import('./types.js').Request} Request */
-/** @typedef {{submission: Submission, request: Request}} Kept */
+/** @typedef {{submission: Submission, request: Request, left?: boolean}} Kept */
 
 export class Outbox {
   #prefix = '';
@@ -32,6 +32,19 @@ export class Outbox {
     const kept = { submission, request };
     this.#kept.set(submission.clarify_id, kept);
     save(this.#prefix + submission.clarify_id, kept);
+  }
+
+  /** It goes out: from now on nobody but the service knows what became of it. @param {string} id */
+  leaves(id) {
+    const kept = this.#kept.get(id);
+    if (kept === undefined || kept.left === true) return;
+    kept.left = true;
+    save(this.#prefix + id, kept);
+  }
+
+  /** Whether it ever went out. @param {string} id */
+  hasLeft(id) {
+    return this.#kept.get(id)?.left === true;
   }
 
   /** @param {string} id @returns {Submission|null} */

@@ -36,7 +36,7 @@ export function receive(message, to) {
       break;
     case 'clarify.requested': {
       const request = readRequest(message);
-      if (request) store.requested(request, outbox.get(id));
+      if (request) store.requested(request, outbox.get(id), outbox.hasLeft(id));
       break;
     }
     case 'clarify.held':

@@ -196,8 +196,9 @@ export class Store {
    * A question waits.
    * @param {Request} request
    * @param {Submission|null} submission An answer this browser has under way.
+   * @param {boolean} left Whether it ever went out.
    */
-  requested(request, submission) {
+  requested(request, submission, left) {
     const id = request.clarify_id;
     if (this.#settled.has(id)) return;
     const known = this.#entries.get(id);
@@ -211,7 +212,7 @@ export class Store {
       return;
     }
     const entry = blank(request);
-    if (submission !== null) Object.assign(entry, { submission, state: 'sending' });
+    if (submission !== null) Object.assign(entry, { submission, state: 'sending', left });
     this.#entries.set(id, entry);
     this.#listener.added(entry);
   }
@@ -232,11 +233,11 @@ export class Store {
     this.#listener.changed(entry);
   }
 
-  /** @param {Submission} submission @param {boolean} transmitted */
-  sending(submission, transmitted) {
+  /** @param {Submission} submission @param {boolean} transmitted @param {boolean} left Now or earlier. */
+  sending(submission, transmitted, left) {
     const entry = this.#entries.get(submission.clarify_id);
     if (!entry || entry.outcome !== null) return;
-    Object.assign(entry, { state: 'sending', submission, transmitted, error: null });
+    Object.assign(entry, { state: 'sending', submission, transmitted, left, error: null });
     this.#listener.changed(entry);
   }
 
@@ -262,7 +263,7 @@ export class Store {
   reopen(id, error) {
     const entry = this.#entries.get(id);
     if (!entry || entry.outcome !== null || entry.state === 'late') return;
-    Object.assign(entry, { state: 'waiting', submission: null, transmitted: false, error });
+    Object.assign(entry, { state: 'waiting', submission: null, transmitted: false, left: false, error });
     this.#listener.changed(entry);
   }
 
@@ -378,5 +379,5 @@ export class Store {
 
 /** @param {Request} request @returns {Entry} */
 function blank(request) {
-  return { request, state: 'waiting', outcome: null, submission: null, transmitted: false, error: null, kept: false, passing: false };
+  return { request, state: 'waiting', outcome: null, submission: null, transmitted: false, left: false, error: null, kept: false, passing: false };
 }

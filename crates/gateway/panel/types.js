@@ -93,6 +93,7 @@
  * @property {Outcome|null} outcome
  * @property {Submission|null} submission The answer in flight, or the one that came late.
  * @property {boolean} transmitted Whether the submission left over the present connection.
+ * @property {boolean} left Whether it ever left: then it cannot be taken back.
  * @property {string|null} error Why the last answer was refused.
  * @property {boolean} kept Settled, but text of this person is still unsent.
  * @property {string|null} [goesOn] Where the answer goes that came late; null: nowhere unless its author sends it on; absent while that is not known.

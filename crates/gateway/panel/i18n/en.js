@@ -86,6 +86,7 @@ export default {
 
   'state.sending': 'Sending …',
   'state.queued': 'Kept. It is sent as soon as the connection is back.',
+  'state.maybe_sent': 'It may have been sent. The service says what became of it when the connection is back.',
   'state.sent': 'Sent. Waiting for confirmation.',
   'state.refused': 'Not accepted: {error}',
   'state.late': 'Your answer came too late.',

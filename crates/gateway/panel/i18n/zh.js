@@ -83,6 +83,7 @@ const words = {
 
   'state.sending': '正在发送……',
   'state.queued': '已保存，恢复连接后立即发送。',
+  'state.maybe_sent': '可能已经发出。连接恢复后会告诉你结果。',
   'state.sent': '已送达，等待确认。',
   'state.refused': '未被接受：{error}',
   'state.late': '你的回答来晚了。',

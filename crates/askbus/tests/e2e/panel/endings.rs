@@ -96,3 +96,64 @@ async fn words_of_another_tab_stay_when_their_question_is_settled_elsewhere() ->
     browser.until(&format!("!{kept}")).await?;
     browser.close().await
 }
+
+// contract: E12 D4
+#[tokio::test]
+async fn a_short_word_is_not_found_in_what_was_said_by_chance() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    agent
+        .call(1, "ask_user", one_question("How many?", &["none"]))
+        .await?;
+    let shown = asked(&person, "How many?").await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    let field = browser.find("textarea[data-question-id=q1]").await?;
+    field.send_keys("1").await?;
+    // The same person elsewhere; the digit stands in every id and moment of what comes back.
+    let five = json!({"answers": [{"question_id": "q1", "text": "five"}]});
+    person.answer(id(&shown), &five).await?;
+    browser.find(".card[data-state=settled]").await?;
+    says(&browser, ".card .kept", "1").await?;
+    browser.close().await
+}
+
+/// While it is told to, an answer goes out and does not arrive.
+const LOST: &str = "
+    const send = WebSocket.prototype.send;
+    WebSocket.prototype.send = function (text) {
+        if (!window.lost || !String(text).includes('clarify.respond')) send.call(this, text);
+    };
+";
+
+// contract: E12 N5
+#[tokio::test]
+async fn what_may_have_been_sent_cannot_be_taken_back() -> Result<()> {
+    let mut up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    agent
+        .call(1, "ask_user", one_question("Go?", &["yes", "no"]))
+        .await?;
+    asked(&person, "Go?").await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.before_pages(LOST).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    browser.click("input[data-option-id=o1]").await?;
+    browser.run("window.lost = true").await?;
+    browser.click("button[data-action=submit]").await?;
+    browser.find(".card[data-state=sending]").await?;
+    up.kill9().await?;
+    says(&browser, ".card .status-text", "may have been sent").await?;
+    let offered = "document.querySelector('button[data-action=take-back]:not([hidden])') !== null";
+    assert_eq!(browser.run(&format!("return {offered}")).await?, false);
+    // Only the service knows, and is asked.
+    browser.run("window.lost = false").await?;
+    up.restart().await?;
+    let reply = agent.reply(1).await?;
+    let answer = &reply["result"]["structuredContent"]["answers"][0];
+    assert_eq!(answer["options"][0]["label"], "yes", "{reply}");
+    browser.find(".card[data-state=settled]").await?;
+    browser.close().await
+}
