@@ -265,7 +265,9 @@ async fn hosts_are_refused_in_the_words_of_the_one_table() -> Result<()> {
 
     // Ended: the hold says how, ending again is no fault, asking is over.
     for _ in 0..2 {
-        let ended = host.post(&path(&newer, "end"), &json!({})).await?;
+        let ended = host
+            .post(&path(&newer, "end"), &json!({"end": "completed"}))
+            .await?;
         assert_eq!((ended.status, &ended.body["asked"]), (200, &json!(0)));
     }
     let held = host.post(&path(&newer, "hold"), &json!({})).await?;

@@ -141,7 +141,7 @@ impl Writer {
                 batch.push(request);
             }
             if let Err(broken) = self.write(batch)
-                && !self.recover(broken, &mut requests)
+                && !self.recover(*broken, &mut requests)
             {
                 break;
             }
@@ -152,7 +152,7 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, batch: Vec<Request>) -> Result<(), outage::Broken> {
+    fn write(&mut self, batch: Vec<Request>) -> Result<(), Box<outage::Broken>> {
         let mut decided = self.decide(batch);
         // Settled inbox messages alone are not worth a wait for the disk.
         let durable = decided
@@ -174,7 +174,7 @@ impl Writer {
         for told in std::mem::take(&mut decided.told) {
             told.fail(&failure);
         }
-        Err(outage::Broken::by(failure, decided))
+        Err(Box::new(outage::Broken::by(failure, decided)))
     }
 
     fn decide(&self, batch: Vec<Request>) -> Decided {
