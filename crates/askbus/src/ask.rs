@@ -95,6 +95,16 @@ fn withdrawn(clarify_id: Option<&str>) -> Value {
         "decided_by": reason.decided_by(), "actor": null, "answers": [], "late": []})
 }
 
+/// Whom it is for, with its kind: a script that names `user` means a person of that name.
+fn addressee(to: &str) -> String {
+    let to = to.trim();
+    if to.starts_with("person:") || to.starts_with("group:") {
+        to.to_owned()
+    } else {
+        format!("person:{to}")
+    }
+}
+
 fn arguments(args: &AskArgs) -> Value {
     let mut arguments = json!({"questions": [{
         "question": args.text,
@@ -106,7 +116,7 @@ fn arguments(args: &AskArgs) -> Value {
     let word = |word: &Option<String>| word.as_ref().map(|word| json!(word));
     let said = [
         ("timeout_s", seconds),
-        ("to", word(&args.to)),
+        ("to", args.to.as_deref().map(|to| json!(addressee(to)))),
         ("when_absent", word(&args.when_absent)),
         ("on_timeout", word(&args.on_timeout)),
     ];
