@@ -37,6 +37,11 @@ export class AskBackView {
     return this.field.value;
   }
 
+  /** What goes along with any other action: nothing that was given up and is out of sight. */
+  get said() {
+    return this.element.hidden ? '' : this.text;
+  }
+
   /** @param {string} text */
   fill(text) {
     this.field.value = text;

@@ -59,7 +59,7 @@ export class CardStatus {
     else if (state === 'settled') {
       sentence(line, () => {
         const first = outcome === null ? t('state.gone') : settledSentence(outcome, me);
-        return kept ? `${first}. ${t('state.kept')}` : first;
+        return kept ? `${first}${t('state.stop')}${t('state.kept')}` : first;
       });
     } else unlabel(line);
   }

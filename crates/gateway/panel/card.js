@@ -245,9 +245,10 @@ export class CardView {
     this.element.addEventListener('keydown', (event) => {
       if (this.#isAct(event) && isAction(event.key)) this.#act();
       if (!isSendKey(event, this.#guard)) return;
+      // There the key has a meaning of its own: a link opens beside this page.
+      if (event.target instanceof Element && event.target.closest('a, button, summary') !== null) return;
       event.preventDefault();
-      if (event.target === this.#askBack.field) this.#send('ask_back');
-      else if (!(event.target instanceof HTMLButtonElement)) this.#send('answer');
+      this.#send(event.target === this.#askBack.field ? 'ask_back' : 'answer');
     });
     // A touch that only scrolls past starts with a pointerdown too: for touch the click counts.
     this.element.addEventListener('pointerdown', (event) => {
@@ -290,7 +291,8 @@ export class CardView {
     if (action === 'ask_back' && !this.#askBack.ready) return;
     // Everything filled in goes along with every action: nothing a person wrote is left behind. Only
     // a question that is declined is sent without what stood in it.
-    const { answers, text } = this.content();
+    const { answers } = this.content();
+    const text = this.#askBack.said;
     const sent = answers.map((a) => (a.dismissed ? { ...a, option_ids: [], text: null, note: null } : a));
     this.#actions.submit(this.#entry, action, { answers: sent, text });
   }

@@ -1,5 +1,13 @@
 /** What was settled while nobody listened, and what this person had written for it. */
 
+import { holdsUnsaid } from './drafts.js';
+import { readOutcome } from './outcome.js';
+import { readPast } from './past.js';
+import { request } from './requests.js';
+
+/** Questions looked up at once; the rest are shown without their ends. */
+const LOOKED_UP = 20;
+
 /** @typedef {import('./types.js').Entry} Entry */
 /** @typedef {import('./drafts.js').Drafts} Drafts */
 /** @typedef {import('./store.js').Store} Store */
@@ -27,11 +35,30 @@ export function closeMissing(missing, settled, { store, drafts, hasUnsent }) {
 }
 
 /**
- * Drafts of an earlier visit whose questions are over.
+ * Drafts of an earlier visit whose questions are over, and how they ended where the service says so. What
+ * this person has sent from elsewhere meanwhile is no draft any more.
  * @param {Store} store
  * @param {Drafts} drafts
  * @param {import('./outbox.js').Outbox} outbox
  */
-export function leftOver(store, drafts, outbox) {
-  return drafts.orphans((id) => store.get(id) !== undefined || outbox.get(id) !== null);
+export async function leftOver(store, drafts, outbox) {
+  const orphans = drafts.orphans((id) => store.get(id) !== undefined || outbox.get(id) !== null);
+  const ended = await Promise.all(orphans.slice(0, LOOKED_UP).map(({ request }) => howItEnded(request.clarify_id)));
+  return orphans.flatMap(({ request, content }, nth) => {
+    const outcome = ended[nth] ?? null;
+    if (outcome === null || holdsUnsaid(content, outcome, store.me)) return [{ request, content, outcome }];
+    drafts.drop(request.clarify_id);
+    return [];
+  });
+}
+
+/** @param {string} id @returns {Promise<import('./types.js').Outcome|null>} Null where nobody can say. */
+async function howItEnded(id) {
+  try {
+    const answer = await request(`/api/clarifications/${encodeURIComponent(id)}`);
+    const item = answer.ok ? readPast((await answer.json()).clarification) : null;
+    return item === null ? null : readOutcome(item);
+  } catch {
+    return null;
+  }
 }

@@ -1,5 +1,6 @@
 /** Building and moving nodes. Text only ever goes in as text. */
 import { label } from './i18n.js';
+import { visible } from './visible.js';
 
 let lastId = 0;
 
@@ -40,7 +41,7 @@ export function el(tag, attributes = {}, ...children) {
  */
 export function words(tag, className, text) {
   const node = el(tag, { class: `words ${className}`, dir: 'auto' });
-  node.textContent = text.replace(/[\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+  node.textContent = visible(text);
   return node;
 }
 

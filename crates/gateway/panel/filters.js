@@ -1,6 +1,7 @@
 /** Which of the waiting questions are shown: whose, of which session and agent, with which words. */
 import { byId, el } from './dom.js';
 import { label, locale, t } from './i18n.js';
+import { visible } from './visible.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 /** @typedef {import('./types.js').Request} Request */
@@ -130,7 +131,7 @@ function sessionName(request) {
 function fill(select, all, chosen, options) {
   const nodes = [['', all], ...options].map(([value, text]) => {
     const option = el('option', { value });
-    option.textContent = text;
+    option.textContent = visible(text);
     option.selected = value === chosen;
     return option;
   });

@@ -4,6 +4,7 @@
  */
 import en from './i18n/en.js';
 import { load, save } from './storage.js';
+import { visible } from './visible.js';
 
 /** @typedef {keyof typeof en} Key */
 /** @typedef {Record<string, string|number>} Params */
@@ -133,7 +134,7 @@ export function unlabel(node) {
 /** @param {Element} node */
 function apply(node) {
   for (const [attribute, { key, params }] of labels.get(node) ?? []) {
-    const text = t(key, typeof params === 'function' ? params() : params);
+    const text = visible(t(key, typeof params === 'function' ? params() : params));
     if (attribute !== '') node.setAttribute(attribute, text);
     else if (node.textContent !== text) node.textContent = text;
   }

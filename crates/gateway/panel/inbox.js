@@ -301,11 +301,12 @@ export class Inbox {
     const missing = this.store.missing(pending);
     const settled = (await this.recent?.refresh()) ?? [];
     const { drafts, outbox, teller } = this.#parts;
+    const written = await leftOver(this.store, drafts, outbox);
     this.change(() => {
       closeMissing(missing, settled, { store: this.store, drafts, hasUnsent: (id) => this.#hasUnsent(id) });
-      for (const { request, content } of leftOver(this.store, drafts, outbox)) {
+      for (const { request, content, outcome } of written) {
         this.#offered.set(request.clarify_id, content);
-        this.store.leftOver(request);
+        this.store.leftOver(request, outcome);
       }
       if (!this.#announcing) teller.seen(this.store.ids());
       this.#announcing = true;

@@ -1,6 +1,7 @@
 /** What stands around the cards: the connection, messages, and what is read aloud. */
 import { byId } from './dom.js';
 import { label } from './i18n.js';
+import { visible } from './visible.js';
 
 /** Names of this machine itself, where its person can start the service. */
 const LOCAL = ['localhost', '127.0.0.1', '[::1]'];
@@ -42,7 +43,7 @@ export function announce(text) {
   // Of a crowd that comes at once the count in the title tells.
   if (live.childElementCount >= SPOKEN_AT_ONCE) return;
   const line = document.createElement('p');
-  line.textContent = text;
+  line.textContent = visible(text);
   live.append(line);
   setTimeout(() => line.remove(), SPOKEN_MS);
 }
@@ -50,6 +51,6 @@ export function announce(text) {
 /** @param {string} text */
 export function notice(text) {
   if (text === '') return;
-  byId('notice-text').textContent = text;
+  byId('notice-text').textContent = visible(text);
   byId('notice').hidden = false;
 }

@@ -3,6 +3,7 @@ import { clockTime } from './clock-view.js';
 import { el, words } from './dom.js';
 import { label, t } from './i18n.js';
 import { sessionPlace } from './routes.js';
+import { visible } from './visible.js';
 
 /**
  * @typedef {{id: string, step: string, status: 'pending'|'in_progress'|'completed'}} Step
@@ -109,8 +110,8 @@ export class PlanView {
     this.#state.dataset.state = plan.execution_state;
     this.#bar.max = Math.max(1, total);
     this.#bar.value = done;
-    this.#now.textContent = plan.plan.find((s) => s.status === 'in_progress')?.step ?? '';
-    this.#why.textContent = plan.explanation ?? '';
+    this.#now.textContent = visible(plan.plan.find((s) => s.status === 'in_progress')?.step ?? '');
+    this.#why.textContent = visible(plan.explanation ?? '');
     this.#why.hidden = !plan.explanation;
     this.#steps.replaceChildren(...plan.plan.map((step) => {
       const status = el('span', { class: 'unseen' });

@@ -345,11 +345,15 @@ export class Store {
     this.#listener.changed(entry);
   }
 
-  /** A question of an earlier visit whose text was never sent. @param {Request} request */
-  leftOver(request) {
+  /**
+   * A question of an earlier visit whose text was never sent.
+   * @param {Request} request
+   * @param {Outcome|null} outcome How it ended, where that is known.
+   */
+  leftOver(request, outcome) {
     if (this.#entries.has(request.clarify_id)) return;
     this.#remember(request.clarify_id);
-    const entry = { ...blank(request), state: /** @type {const} */ ('settled'), kept: true };
+    const entry = { ...blank(request), state: /** @type {const} */ ('settled'), kept: true, outcome };
     this.#entries.set(request.clarify_id, entry);
     this.#listener.added(entry);
   }

@@ -9,6 +9,7 @@ mod first_visit;
 mod late;
 mod live;
 mod rules;
+mod slips;
 mod text;
 mod unreachable;
 mod views;

@@ -92,7 +92,8 @@ export default {
   'state.late': 'Your answer came too late.',
   'state.late_unknown': 'It had been settled already.',
   'state.kept': 'What you wrote is kept below.',
-  'state.gone': 'This question is closed.',
+  'state.gone': 'This question is closed',
+  'state.stop': '. ',
   'state.kept_title': 'Your answer',
 
   'late.next_result': 'It reaches the agent with its next result.',

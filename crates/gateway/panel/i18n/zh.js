@@ -89,7 +89,8 @@ const words = {
   'state.late': '你的回答来晚了。',
   'state.late_unknown': '这个问题此前已有结果。',
   'state.kept': '你写的内容保留在下方。',
-  'state.gone': '这个问题已关闭。',
+  'state.gone': '这个问题已关闭',
+  'state.stop': '。',
   'state.kept_title': '你的回答',
 
   'late.next_result': '它会随智能体的下一个结果送达。',
