@@ -165,12 +165,11 @@ impl Person {
 /// `Askbus-As`, or the parameter `as` where there can be no header: tenant and person, percent-encoded,
 /// with a slash between them.
 fn means(parts: &Parts) -> Option<(String, String)> {
-    let named = match parts.headers.get(AS) {
-        Some(value) => String::from_utf8_lossy(value.as_bytes()).into_owned(),
-        None => {
-            let query = parts.uri.query()?;
-            form_field(query.as_bytes(), "as")?
-        }
+    let named = if let Some(value) = parts.headers.get(AS) {
+        String::from_utf8_lossy(value.as_bytes()).into_owned()
+    } else {
+        let query = parts.uri.query()?;
+        form_field(query.as_bytes(), "as")?
     };
     let (tenant, person) = named.split_once('/').unwrap_or((&named, ""));
     let text = |token: &str| percent_decode_str(token).decode_utf8_lossy().into_owned();

@@ -64,8 +64,8 @@ async fn two_agents_of_one_project_are_both_answered() -> Result<()> {
     let sessions: Vec<_> = pending.iter().map(|q| q["session_id"].as_str()).collect();
     ensure!(sessions.len() == 2, "{pending:#?}");
     assert!(sessions.contains(&Some("proj")), "{sessions:?}");
-    let beside = |s: &Option<&str>| s.is_some_and(|s| is_beside(s, "proj"));
-    assert!(sessions.iter().any(beside), "{sessions:?}");
+    let beside = sessions.iter().flatten().any(|s| is_beside(s, "proj"));
+    assert!(beside, "{sessions:?}");
     for (agent, clarify_id, question) in &mut agents {
         person.answer(clarify_id, &words(question)).await?;
         let reply = agent.reply(1).await?;

@@ -161,7 +161,8 @@ impl Socket {
             "clarify.hold" => {
                 let said = object.get("surface").cloned();
                 let said = said.and_then(|word| serde_json::from_value(word).ok());
-                self.hold(card, surface(said.as_ref()))
+                self.hold(card, surface(said.as_ref()));
+                Ok(())
             }
             "clarify.pass_on" => self.pass_on(card, object),
             _ => {
@@ -202,7 +203,7 @@ impl Socket {
         Ok(())
     }
 
-    fn hold(&mut self, card: Arc<Card>, surface: Surface) -> Result<(), Refused> {
+    fn hold(&mut self, card: Arc<Card>, surface: Surface) {
         let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
         let trace = self.trace.clone();
         let work = async move {
@@ -215,7 +216,6 @@ impl Socket {
             }
         };
         self.begin(Box::pin(work));
-        Ok(())
     }
 
     fn pass_on(&mut self, card: Arc<Card>, object: Value) -> Result<(), Refused> {
