@@ -7,6 +7,7 @@ use crate::{mcp, output, services, signals, telemetry, terminal};
 use askbus_credential::Role;
 use askbus_domain::{Dialect, Outcome, Reason, result_text};
 use askbus_mcp_adapter::{AskCall, Asker, Notice, Notices, Settled};
+use askbus_wire::error::{ErrorCode, WireError};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,10 +28,8 @@ pub(crate) async fn run(config: &Config, args: &AskArgs) -> Result<ExitCode, Fai
         ));
     }
     if askbus_domain::is_blank(&args.text) {
-        return Err(Failure::new(
-            USAGE,
-            "the question is empty; nothing was asked",
-        ));
+        let text = "the question is empty; nothing was asked";
+        return Err(WireError::new(ErrorCode::InvalidQuestion, text).into());
     }
     // A slip of a script must not make a question for one person everybody's.
     if args.to.as_ref().is_some_and(|name| name.trim().is_empty()) {
