@@ -174,6 +174,13 @@ function wirePage() {
     byId('notice').hidden = true;
   });
   byId('sign-out').addEventListener('click', () => void signOut());
+  window.addEventListener('beforeunload', (event) => {
+    if (outbox.holdsAlone) event.preventDefault();
+  });
+  // Who signed in in another tab is here as well.
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible' && !byId('sign-in').hidden) void begin();
+  });
   window.addEventListener('hashchange', () => showPlace(true));
   wireSignIn(() => void begin());
   setInterval(() => {

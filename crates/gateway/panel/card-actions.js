@@ -1,8 +1,10 @@
 /** What a card asks for, carried out: kept, sent, and shown. */
 import { uuid } from './dom.js';
 import { says } from './drafts.js';
+import { t } from './i18n.js';
 import { passOnMessage } from './late.js';
 import { isBlank } from './limits.js';
+import { notice } from './page.js';
 
 /** @typedef {import('./types.js').Entry} Entry */
 
@@ -29,7 +31,7 @@ export function cardActions({ connection, drafts, outbox, store, holds, delivery
         answers: content.answers.filter(says),
         text: isBlank(content.text) ? null : content.text,
       };
-      outbox.put(entry.request, submission);
+      if (!outbox.put(entry.request, submission)) notice(t('state.only_here'));
       drafts.hush(clarify_id);
       change(() => delivery()?.send(submission));
     },

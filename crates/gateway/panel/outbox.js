@@ -12,6 +12,8 @@ export class Outbox {
   #prefix = '';
   /** @type {Map<string, Kept>} */
   #kept = new Map();
+  /** Ids of those that this page alone holds: the browser had no room for them. @type {Set<string>} */
+  #here = new Set();
 
   /** Reads what an earlier page left. @param {string} owner */
   start(owner) {
@@ -27,11 +29,31 @@ export class Outbox {
     }
   }
 
-  /** @param {Request} request @param {Submission} submission */
+  /**
+   * @param {Request} request
+   * @param {Submission} submission
+   * @returns {boolean} Whether it outlives this page.
+   */
   put(request, submission) {
     const kept = { submission, request };
     this.#kept.set(submission.clarify_id, kept);
-    save(this.#prefix + submission.clarify_id, kept);
+    return save(this.#prefix + submission.clarify_id, kept) || this.#saveBriefly(kept);
+  }
+
+  /**
+   * In a browser that has little room left the question goes without its pictures of itself.
+   * @param {Kept} kept
+   */
+  #saveBriefly({ submission, request }) {
+    const { clarify_id } = submission;
+    const done = save(this.#prefix + clarify_id, { submission, request: { ...request, html: {} } });
+    if (!done) this.#here.add(clarify_id);
+    return done;
+  }
+
+  /** Whether closing this page would lose an answer. */
+  get holdsAlone() {
+    return this.#here.size > 0;
   }
 
   /** It goes out: from now on nobody but the service knows what became of it. @param {string} id */
@@ -60,6 +82,7 @@ export class Outbox {
   /** @param {string} id */
   drop(id) {
     this.#kept.delete(id);
+    this.#here.delete(id);
     forget(this.#prefix + id);
   }
 }

@@ -37,7 +37,13 @@ export async function signOut() {
  * @param {boolean} shown
  */
 export function showSignIn(shown) {
+  const appears = shown && byId('sign-in').hidden === true;
   byId('sign-in').hidden = !shown;
+  if (appears) {
+    // Nothing is sent by itself now, and what had the focus is out of sight.
+    byId('banner').hidden = true;
+    byId('credential').focus();
+  }
   if (shown) for (const view of ['inbox', 'plans', 'history']) byId(view).hidden = true;
   document.documentElement.classList.toggle('signed-out', shown);
 }

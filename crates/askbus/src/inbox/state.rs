@@ -208,13 +208,18 @@ impl State {
         }
     }
 
-    /// What would be lost if the terminal went away now: drafts the service has not heard of, and
-    /// answers that have not left.
+    /// What would be lost if the terminal went away now: drafts the service has not heard of, answers
+    /// that have not left, and words whose question was settled without them.
     pub(super) fn unsent(&self) -> Vec<&Entry> {
         let unsaved: HashSet<&ClarifyId> = self.unsaved.iter().collect();
         let unsent = |entry: &&Entry| {
             let waits = unsaved.contains(&entry.request.clarify_id) && !entry.draft.is_blank();
-            waits || matches!(entry.status, super::entry::Status::Sending { .. })
+            waits
+                || matches!(
+                    entry.status,
+                    super::entry::Status::Sending { .. }
+                        | super::entry::Status::Settled { kept: true, .. }
+                )
         };
         self.entries.values().filter(unsent).collect()
     }

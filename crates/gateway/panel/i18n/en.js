@@ -94,6 +94,7 @@ export default {
   'state.kept': 'What you wrote is kept below.',
   'state.gone': 'This question is closed',
   'state.stop': '. ',
+  'state.only_here': 'This browser has no room left: your answer is in this page only. Do not close it before it is sent.',
   'state.kept_title': 'Your answer',
 
   'late.next_result': 'It reaches the agent with its next result.',

@@ -91,6 +91,7 @@ const words = {
   'state.kept': '你写的内容保留在下方。',
   'state.gone': '这个问题已关闭',
   'state.stop': '。',
+  'state.only_here': '浏览器存储空间已满：你的回答只保存在这个页面里，发送之前请不要关闭。',
   'state.kept_title': '你的回答',
 
   'late.next_result': '它会随智能体的下一个结果送达。',

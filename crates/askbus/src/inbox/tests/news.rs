@@ -77,7 +77,10 @@ fn settled_elsewhere_says_by_whom_and_goes_by_itself() {
     ] {
         assert!(screen.contains(words), "{words}: {screen}");
     }
+    // Who leaves now is given their words on the way out.
+    assert_eq!(stage.state.unsent().len(), 1);
     stage.keys("\n");
+    assert!(stage.state.unsent().is_empty());
     assert!(stage.state.entries.is_empty());
     assert!(
         stage.screen().contains("Nothing waits for you."),

@@ -157,3 +157,34 @@ async fn what_may_have_been_sent_cannot_be_taken_back() -> Result<()> {
     browser.find(".card[data-state=settled]").await?;
     browser.close().await
 }
+
+// contract: E12 D4
+#[tokio::test]
+async fn a_browser_without_room_says_that_the_page_alone_has_the_answer() -> Result<()> {
+    let mut up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    agent
+        .call(1, "ask_user", one_question("Room?", &["yes", "no"]))
+        .await?;
+    asked(&person, "Room?").await?;
+    let browser = Browser::open(1100, 960).await?;
+    let full = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };";
+    browser.before_pages(full).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    browser.click("input[data-option-id=o1]").await?;
+    up.kill9().await?;
+    browser.find("[data-connection=offline]").await?;
+    browser.click("button[data-action=submit]").await?;
+    says(&browser, "#notice", "in this page only").await?;
+    let leaving = "const leave = new Event('beforeunload', { cancelable: true });
+        window.dispatchEvent(leave); return leave.defaultPrevented";
+    assert_eq!(browser.run(leaving).await?, true);
+    up.restart().await?;
+    let reply = agent.reply(1).await?;
+    let answer = &reply["result"]["structuredContent"]["answers"][0];
+    assert_eq!(answer["options"][0]["label"], "yes", "{reply}");
+    browser.find(".card[data-state=settled]").await?;
+    assert_eq!(browser.run(leaving).await?, false);
+    browser.close().await
+}
