@@ -1,8 +1,6 @@
 //! What the author of an answer is told.
 
-use crate::{
-    AnswerId, Clarification, DecidedBy, GoesOn, Outcome, PersonId, Rejection, Response,
-};
+use crate::{AnswerId, Clarification, DecidedBy, GoesOn, Outcome, PersonId, Rejection, Response};
 use std::sync::Arc;
 
 /// The reply to one answer.

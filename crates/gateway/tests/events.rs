@@ -116,7 +116,9 @@ fn drafts(body: &Value) -> Vec<(bool, Value)> {
 async fn drafts_go_and_come_without_a_socket() {
     let world = World::start().await;
     let (ann, bob) = (world.person("ann"), world.person("bob"));
-    let id = world.ask("s1", Dialect::Ask, json!({"question": "q"})).await;
+    let id = world
+        .ask("s1", Dialect::Ask, json!({"question": "q"}))
+        .await;
     let path = format!("/api/clarifications/{id}/draft");
     let draft = |tab: &str, text: &str| json!({"tab": tab, "answers": [{"question_id": "q1", "text": text}], "text": null});
     let look = async |token: &str, tab: &str, before: &Value| {
@@ -186,7 +188,9 @@ async fn drafts_go_and_come_without_a_socket() {
 async fn a_draft_by_request_is_let_in_and_bound_as_over_a_socket() {
     let world = World::start().await;
     let ann = world.person("ann");
-    let id = world.ask("s1", Dialect::Ask, json!({"question": "q"})).await;
+    let id = world
+        .ask("s1", Dialect::Ask, json!({"question": "q"}))
+        .await;
     let path = format!("/api/clarifications/{id}/draft");
     let agent = world.token(Role::Agent, "bot", "local", &["default"]);
     assert_eq!(world.post(&path, &agent, json!({})).await.0, 403);
@@ -199,8 +203,16 @@ async fn a_draft_by_request_is_let_in_and_bound_as_over_a_socket() {
     );
     let long = json!({"text": "x".repeat(256 * 1024)});
     let (status, body) = world.post(&path, &ann, long).await;
-    assert_eq!((status, &body["reason"]), (413, &json!("TOO_LARGE")), "{body}");
-    for wrong in [json!({"answers": 1}), json!({"tab": 1}), json!({"text": []})] {
+    assert_eq!(
+        (status, &body["reason"]),
+        (413, &json!("TOO_LARGE")),
+        "{body}"
+    );
+    for wrong in [
+        json!({"answers": 1}),
+        json!({"tab": 1}),
+        json!({"text": []}),
+    ] {
         let (status, body) = world.post(&path, &ann, wrong).await;
         assert_eq!(
             (status, &body["reason"]),
@@ -218,7 +230,8 @@ async fn lists_and_news_have_the_plain_words_of_what_is_markdown() {
     let ann = world.person("ann");
     let asked = json!({"question": "**是否**部署到 `prod`？", "options": ["`yes`, now", "no"]});
     let id = world.ask("s1", Dialect::Ask, asked).await;
-    let plain = json!({"q1": {"question": "是否部署到 prod？", "options": {"o1": {"label": "yes, now"}}}});
+    let plain =
+        json!({"q1": {"question": "是否部署到 prod？", "options": {"o1": {"label": "yes, now"}}}});
     let (_, waiting) = world.get("/api/clarifications", &ann).await;
     assert_eq!(waiting["clarifications"][0]["plain"], plain, "{waiting}");
     let (_, news) = world.get("/api/events", &ann).await;

@@ -119,10 +119,7 @@ async fn who_comes_from_another_log_is_told_what_is_the_case() {
     let (state, _) = world.session("local", "s").await;
     assert!(state.active_turn().is_some());
     let hello = socket.next().await.unwrap();
-    assert_eq!(
-        hello["event"], "hello",
-        "told from the beginning"
-    );
+    assert_eq!(hello["event"], "hello", "told from the beginning");
     socket
         .until(|o| o["event"] == "ready" && o["pending"] == json!([id.to_string()]))
         .await;

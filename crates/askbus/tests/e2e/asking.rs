@@ -61,7 +61,10 @@ async fn nobody_is_asked_who_is_not_on_this_machine() -> Result<()> {
     for to in ["bob", "user", "group:ops"] {
         let done = askbus.run(&["ask", "Who?", "--to", to]).await?;
         assert_ne!(done.code, 0, "{to}: {done:?}");
-        assert!(done.stderr.contains("only one person here"), "{to}: {done:?}");
+        assert!(
+            done.stderr.contains("only one person here"),
+            "{to}: {done:?}"
+        );
     }
     let me = up.person().await?;
     assert!(me.pending().await?.is_empty());
@@ -69,7 +72,9 @@ async fn nobody_is_asked_who_is_not_on_this_machine() -> Result<()> {
     let (bob, _) = somebody(&up, "bob", "ops").await?;
     let (mut asking, clarify_id) = ask(askbus, &bob, "Bob?", &["--to", "Bob"]).await?;
     let path = format!("/api/clarifications/{clarify_id}/answer");
-    let taken = bob.post(&path, &json!({"action": "answer", "text": "here"})).await?;
+    let taken = bob
+        .post(&path, &json!({"action": "answer", "text": "here"}))
+        .await?;
     assert_eq!(taken.body["reason"], "response", "{taken:?}");
     assert_eq!(asking.end().await?.stdout.trim(), "here");
     Ok(())
