@@ -101,12 +101,12 @@ async fn news_are_waited_for_and_told_in_the_objects_of_a_socket() {
 fn drafts(body: &Value) -> Vec<(bool, Value)> {
     let events = body["events"].as_array().unwrap().iter();
     let drafts = events.filter(|e| e["event"] == "clarify.draft");
-    let told = |e: &Value| match e["own"] == true {
-        true => (true, e["answers"][0]["text"].clone()),
-        false => {
-            assert!(e.get("answers").is_none() && e.get("text").is_none(), "{e}");
-            (false, e["person"].clone())
+    let told = |e: &Value| {
+        if e["own"] == true {
+            return (true, e["answers"][0]["text"].clone());
         }
+        assert!(e.get("answers").is_none() && e.get("text").is_none(), "{e}");
+        (false, e["person"].clone())
     };
     drafts.map(told).collect()
 }
