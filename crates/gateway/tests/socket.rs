@@ -269,8 +269,11 @@ async fn broken_frames_do_not_end_the_connection() {
         socket.send(frame).await;
         assert_eq!(socket.next().await.unwrap()["event"], "error");
     }
-    socket.send_text(&"x".repeat(1024 * 1024 + 1)).await;
-    assert_eq!(socket.next().await, Err(Some(1009)));
+    // Nobody reads it to its end, so that its sender may hear of the closed connection first.
+    let sent = socket.try_send_text(&"x".repeat(1024 * 1024 + 1)).await;
+    let end = socket.next().await;
+    let closed = end == Err(Some(1009)) || !sent && end == Err(None);
+    assert!(closed, "{end:?}");
     world.end().await;
 }
 

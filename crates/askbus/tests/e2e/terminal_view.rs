@@ -96,9 +96,12 @@ async fn answered_elsewhere_closes_it_here_and_says_by_whom() -> Result<()> {
     assert!(screen.contains("What you wrote is kept below."), "{screen}");
     assert!(screen.contains("→ mine"), "{screen}");
     assert_eq!(script.end().await?.code, 0);
+    // Who leaves without closing it takes their words along.
     tmux.keys(&["C-c"]).await?;
-    tmux.until("the shell again", |screen| !screen.contains("Where?"))
+    let shell = tmux
+        .shows("Not sent, and not saved by the service:")
         .await?;
+    assert!(shell.contains("→ mine"), "{shell}");
     Ok(())
 }
 

@@ -451,7 +451,12 @@ impl Socket {
     }
 
     pub async fn send_text(&mut self, text: &str) {
-        self.0.send(Message::text(text)).await.unwrap();
+        assert!(self.try_send_text(text).await, "the connection is open");
+    }
+
+    /// Whether all of it left before the connection was closed.
+    pub async fn try_send_text(&mut self, text: &str) -> bool {
+        self.0.send(Message::text(text)).await.is_ok()
     }
 
     /// The next object; none when the connection was closed, with its code.
