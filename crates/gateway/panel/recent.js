@@ -1,5 +1,5 @@
 /** The small list of what was settled lately. */
-import { byId, el, words } from './dom.js';
+import { arrange, byId, el, words } from './dom.js';
 import { clockTime } from './clock-view.js';
 import { label, t } from './i18n.js';
 import { whereTo } from './late.js';
@@ -28,6 +28,11 @@ export class RecentView {
   #timer;
   /** @type {Map<string, Settled>} */
   #known = new Map();
+  /**
+   * What stands in the list: drawn anew only where it changed, so that nobody loses their place.
+   * @type {Map<string, {shows: string, row: HTMLElement}>}
+   */
+  #rows = new Map();
 
   /**
    * @param {HTMLElement} list
@@ -79,10 +84,20 @@ export class RecentView {
       .slice(0, LIMIT);
     this.#known = new Map(items.map((item) => [item.clarify_id, item]));
     const shown = items.filter((item) => !this.#hidden(item.clarify_id));
-    this.#list.replaceChildren(...shown.map((item) => this.#row(item)));
+    this.#rows = new Map(shown.map((item) => [item.clarify_id, this.#drawn(item)]));
+    arrange(this.#list, [...this.#rows.values()].map(({ row }) => row));
     this.#empty.hidden = shown.length > 0;
     // Who has answered before knows how it is asked.
     byId('empty-how').hidden = items.length > 0;
+  }
+
+  /** The row as it is, unless it shows something else now. @param {Settled} item */
+  #drawn(item) {
+    const shows = document.documentElement.lang + JSON.stringify(item);
+    const before = this.#rows.get(item.clarify_id);
+    // Whether sending on has failed is not known here: it may be tried again.
+    const settled = !(item.late_answers ?? []).some((late) => late.may_pass_on === true);
+    return before?.shows === shows && settled ? before : { shows, row: this.#row(item) };
   }
 
   /** @param {Settled} item */

@@ -188,3 +188,37 @@ async fn a_browser_without_room_says_that_the_page_alone_has_the_answer() -> Res
     assert_eq!(browser.run(leaving).await?, false);
     browser.close().await
 }
+
+// contract: D4
+#[tokio::test]
+async fn who_is_in_the_list_of_what_is_over_stays_there_when_more_is() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    for (nth, question) in [(1, "First?"), (2, "Second?")] {
+        agent
+            .call(nth, "ask_user", one_question(question, &["a"]))
+            .await?;
+        let shown = asked(&person, question).await?;
+        person.answer(id(&shown), &choose("o1")).await?;
+        let listed = format!("document.querySelectorAll('.recent-item').length === {nth}");
+        browser.until(&listed).await?;
+        browser
+            .run("document.querySelector('.recent-link').focus()")
+            .await?;
+    }
+    let third = one_question("Third?", &["a"]);
+    agent.call(3, "ask_user", third).await?;
+    let shown = asked(&person, "Third?").await?;
+    person.answer(id(&shown), &choose("o1")).await?;
+    browser
+        .until("document.querySelectorAll('.recent-item').length === 3")
+        .await?;
+    let focused = browser
+        .run("return document.activeElement.textContent")
+        .await?;
+    assert_eq!(focused, "Second?");
+    browser.close().await
+}
