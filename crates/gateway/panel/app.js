@@ -59,9 +59,11 @@ inbox.delivery = new Delivery(outbox, inbox.store, connection);
 inbox.recent = new RecentView(byId('recent-list'), byId('recent-empty'), pastActions.me,
   (id) => inbox.cards.has(id), pastActions.passOn);
 
-inbox.retired = () => {
+inbox.retired = ({ session_id, clarify_id }) => {
   const place = readPlace(location.hash);
-  if (place.view === 'session' || place.view === 'question') void showPast(place);
+  // Of another session nothing is shown here: what is being read stays as it is.
+  const own = place.view === 'session' ? place.id === session_id : place.view === 'question' && place.id === clarify_id;
+  if (own) void showPast(place);
 };
 
 let tenant = '';

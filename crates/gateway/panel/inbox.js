@@ -41,6 +41,9 @@ const UNFOLDED = 3;
  * @property {import('./telling.js').Teller} teller
  */
 
+/** @type {(request: import('./types.js').Request) => void} */
+const NOBODY_LOOKS = () => {};
+
 /** How long until a hold is asked for again that the service could not take just now. */
 const HOLD_AGAIN_MS = 1000;
 
@@ -53,7 +56,7 @@ export class Inbox {
   /** @type {import('./delivery.js').Delivery|null} */
   delivery = null;
   /** Called when something left the list because it is over. */
-  retired = () => {};
+  retired = NOBODY_LOOKS;
   #parts;
   #list;
   #filters;
@@ -250,7 +253,7 @@ export class Inbox {
       const { session_id, clarify_id, questions } = entry.request;
       this.recent?.add({ ...entry.outcome, session_id, clarify_id, questions });
     }
-    this.retired();
+    this.retired(entry.request);
     // The place of who works by keyboard is the list, not the top of the page.
     if (hadFocus) (next ?? byId('inbox-title')).focus({ preventScroll: true });
   }
