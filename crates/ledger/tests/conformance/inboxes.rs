@@ -20,8 +20,9 @@ async fn judge(taker: &mut mpsc::Receiver<Delivery>, wanted: &str) -> InboxMessa
     }
 }
 
-/// Acks what comes until nothing is unjudged any more.
-async fn drain(bus: &Bus, taker: &mut mpsc::Receiver<Delivery>, submission: &Submission) {
+/// Acks what comes until nothing is unjudged any more: a server takes an ack out of the inbox
+/// after it was sent, not before.
+pub async fn drain(bus: &Bus, taker: &mut mpsc::Receiver<Delivery>, submission: &Submission) {
     let (t, s, id) = (
         &submission.tenant,
         &submission.session,

@@ -84,6 +84,7 @@ impl Plans {
             plan_id: PlanId::from_uuid(core.clock.uuid_v7()),
             context_id,
             profile,
+            asker: body.asker.map(Into::into).unwrap_or_default(),
             input: parse_input(body.input, body.plan_alone),
         };
         let command = Command::UpdatePlan(Box::new(command));

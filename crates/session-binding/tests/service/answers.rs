@@ -358,17 +358,5 @@ async fn the_same_answer_sent_twice_is_noted_once() {
             "resolved"
         ]
     );
-    assert!(
-        world
-            .bus
-            .inbox
-            .oldest(
-                &crate::world::tenant(TENANT),
-                &crate::world::session("s"),
-                clarify_id(&old)
-            )
-            .await
-            .unwrap()
-            .is_none()
-    );
+    world.until_judged("s", &old).await;
 }

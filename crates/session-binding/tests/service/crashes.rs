@@ -1,7 +1,7 @@
 //! A replica that dies at the worst moment: between taking an answer, writing and acknowledging.
 
 use crate::agent::outcome;
-use crate::world::{Setup, TENANT, World, clarify_id, says, verdict, within};
+use crate::world::{Setup, TENANT, World, says, verdict, within};
 use askbus_domain::{Commit, Event, SessionId, TenantId};
 use askbus_ledger::jetstream;
 use askbus_ledger::{AppendError, Bus, Ledger, LedgerError, Stored};
@@ -172,13 +172,9 @@ async fn dies_while_judging(writes: bool) {
     assert_eq!(world.resolutions("s", &answered).await, 1);
     let late = |e: &&Event| matches!(e, Event::Late { .. });
     assert_eq!(world.events("s").await.iter().filter(late).count(), 0);
-    let id = clarify_id(&answered);
-    let (tenant, session) = (crate::world::tenant(TENANT), crate::world::session("s"));
     stop.cancel();
     within("the survivor stops", survivor.join()).await;
-    // Judged and acknowledged: nothing is left in the inbox.
-    let left = world.bus.inbox.oldest(&tenant, &session, id).await.unwrap();
-    assert_eq!(left, None);
+    world.until_judged("s", &answered).await;
     within("the connection is closed", link.close()).await;
     let replica = world.replica().await;
     let settled = world.agent(&replica).get(&answered).await;

@@ -353,6 +353,19 @@ impl World {
         verdict(self.submit((TENANT, session, id), body).await).await
     }
 
+    /// Waits until nothing sent to a question is unjudged. A server takes what is acknowledged out of
+    /// the inbox after it heard of it, and nobody is told when.
+    pub async fn until_judged(&self, session_name: &str, id: &str) {
+        let (tenant, session, id) = (tenant(TENANT), session(session_name), clarify_id(id));
+        within("an empty inbox", async {
+            let oldest = || self.bus.inbox.oldest(&tenant, &session, id);
+            while oldest().await.unwrap().is_some() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+
     /// Sends a hold and waits for the verdict.
     pub async fn hold(&self, session: &str, id: &str, who: &str) -> InboxReply {
         let body = InboxBody::Hold { actor: actor(who) };
