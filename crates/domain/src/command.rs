@@ -104,6 +104,8 @@ pub struct PlanCommand {
     pub context_id: ContextId,
     /// The profile of the caller's credential.
     pub profile: ProfileId,
+    /// Whose plan it is, for the person.
+    pub asker: AskerInfo,
     /// The plan as parsed at the edge. A failure is reported only after the binding checks, so that
     /// nobody can probe plans against a context that is not theirs (E6).
     pub input: Result<PlanInput, InvalidPlan>,

@@ -51,6 +51,9 @@ pub enum Event {
         update_id: UpdateId,
         /// The turn that plans.
         context_id: ContextId,
+        /// Whose plan it is, for the person.
+        #[serde(default, skip_serializing_if = "AskerInfo::is_unknown")]
+        asker: AskerInfo,
         /// The plan as it is now.
         #[serde(flatten)]
         plan: Arc<Plan>,

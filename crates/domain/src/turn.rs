@@ -95,6 +95,13 @@ pub struct AskerInfo {
     pub branch: String,
 }
 
+impl AskerInfo {
+    /// Whether nothing is said of it.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// One turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {

@@ -49,8 +49,13 @@ fn it_is_read_folded_and_written_for_ever() {
     assert_eq!(outcome(5).reason, Reason::Timeout);
     assert_eq!(
         (session.plan_revision(), session.plan().unwrap().revision),
-        (4, 4)
+        (5, 5)
     );
+    let whose = events().filter_map(|event| match event {
+        Event::Plan { asker, .. } => Some(asker.client.as_str()),
+        _ => None,
+    });
+    assert_eq!(whose.collect::<Vec<_>>(), ["", "", "", "claude-code 2.1"]);
 }
 
 // A field that nothing here holds could change its form unnoticed.

@@ -12,10 +12,10 @@
 mod fixture;
 
 use askbus_domain::{
-    Addressee, BeginCommand, Command, ContextId, Dialect, Event, EventKind, ExecutionState, Holder,
-    InvalidPlan, MAX_PLAN_EXPLANATION_CHARS, MAX_PLAN_STEPS, MAX_STEP_CHARS, MAX_STEP_ID_CHARS,
-    Plan, PlanCommand, PlanId, Rejection, Scope, Session, StepStatus, TurnEnd, check_history,
-    parse_plan, parse_plan_alone,
+    Addressee, AskerInfo, BeginCommand, Command, ContextId, Dialect, Event, EventKind,
+    ExecutionState, Holder, InvalidPlan, MAX_PLAN_EXPLANATION_CHARS, MAX_PLAN_STEPS,
+    MAX_STEP_CHARS, MAX_STEP_ID_CHARS, Plan, PlanCommand, PlanId, Rejection, Scope, Session,
+    StepStatus, TurnEnd, check_history, parse_plan, parse_plan_alone,
 };
 use fixture::{Log, ask, at, begin, ctx, end, id, kinds, question};
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ fn update_in(context: ContextId, n: u128, arguments: &Value) -> Command {
         plan_id: PlanId::from_uuid(Uuid::from_u128(0xb000_0000 + n)),
         context_id: context,
         profile: id("default"),
+        asker: AskerInfo::default(),
         input: parse_plan(arguments),
     }))
 }

@@ -47,7 +47,7 @@ const connection = new Connection({
 });
 const drafts = new Drafts((message) => connection.send(message));
 const inbox = new Inbox({ clock, connection, drafts, outbox, plans, teller });
-const planList = new PlanList(byId('plan-list'), true, true);
+const planList = new PlanList(byId('plan-list'), true, 'agent and session');
 
 /** @type {import('./past.js').PastActions} */
 const pastActions = {

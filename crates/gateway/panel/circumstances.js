@@ -1,8 +1,24 @@
-/** What stands above the questions of a card: whose sub-agent asks, and whom it is meant for. */
-import { el } from './dom.js';
+/** Who is behind a question or a plan, whose sub-agent asks, and whom a question is meant for. */
+import { el, words } from './dom.js';
 import { label, t } from './i18n.js';
 
 /** @typedef {import('./types.js').Request} Request */
+
+/** Agent, machine, folder and branch. @param {import('./types.js').Asker|null|undefined} asker */
+export function askerParts(asker) {
+  const { client, host, cwd, branch } = asker ?? {};
+  const name = client ? words('span', 'asker-client', client) : el('span', { class: 'asker-client' });
+  if (!client) label(name, 'group.unknown');
+  const parts = [name];
+  if (host) parts.push(words('span', 'asker-part', host));
+  if (cwd) {
+    const path = words('span', 'asker-part asker-path', cwd);
+    path.title = cwd;
+    parts.push(path);
+  }
+  if (branch) parts.push(words('span', 'asker-part asker-branch', branch));
+  return parts;
+}
 
 /** None when the session asks for itself. @param {Request} request */
 export function subAgent(request) {

@@ -61,7 +61,7 @@ export class Inbox {
   #list;
   #filters;
   #root = byId('list');
-  #sessionPlan = new PlanList(byId('session-plan'), true, false);
+  #sessionPlan = new PlanList(byId('session-plan'), true, 'agent');
   /** @type {Place} */
   #place = { view: 'inbox' };
   /** Holds asked for and not confirmed. @type {Set<string>} */

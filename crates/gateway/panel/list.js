@@ -2,7 +2,8 @@
  * The list of cards, grouped by session, each group under the words of who asks. However many wait, only
  * the first of them are on the page; more come as the person gets there.
  */
-import { arrange, byId, el, words } from './dom.js';
+import { askerParts } from './circumstances.js';
+import { arrange, byId, el } from './dom.js';
 import { label } from './i18n.js';
 import { PlanList } from './plans.js';
 import { sessionPlace } from './routes.js';
@@ -92,7 +93,7 @@ export class ListView {
     const plans = el('div', { class: 'group-plan' });
     const element = el('section', { class: 'group' }, askerLine(request, session), plans, cards);
     element.dataset.sessionId = session;
-    const group = { element, cards, plan: new PlanList(plans, false, false) };
+    const group = { element, cards, plan: new PlanList(plans, false, 'nobody') };
     this.#groups.set(session, group);
     return group;
   }
@@ -100,21 +101,9 @@ export class ListView {
 
 /** @param {import('./types.js').Request} request @param {string} session Whose group it is: the request's own, or that of its parent. */
 function askerLine(request, session) {
-  const { client, host, cwd, branch } = request.asker ?? {};
-  const name = client ? words('span', 'asker-client', client) : el('span', { class: 'asker-client' });
-  if (!client) label(name, 'group.unknown');
-  const line = el('h2', { class: 'asker' }, name);
-  if (host) line.append(words('span', 'asker-part', host));
-  if (cwd) {
-    const path = words('span', 'asker-part asker-path', cwd);
-    path.title = cwd;
-    line.append(path);
-  }
-  if (branch) line.append(words('span', 'asker-part asker-branch', branch));
   const id = el('a', { class: 'asker-part asker-session', title: session, href: sessionPlace(session) });
   label(id, 'group.session', { session: shortId(session) });
-  line.append(id);
-  return line;
+  return el('h2', { class: 'asker' }, ...askerParts(request.asker), id);
 }
 
 /** The end of a long id, which is where ids differ. @param {string} id */

@@ -1,6 +1,7 @@
 /** What agents plan to do: the last plan of each session, as the service keeps it. */
+import { askerParts } from './circumstances.js';
 import { clockTime } from './clock-view.js';
-import { el, words } from './dom.js';
+import { arrange, el, words } from './dom.js';
 import { label, t } from './i18n.js';
 import { sessionPlace } from './routes.js';
 import { visible } from './visible.js';
@@ -14,8 +15,12 @@ import { visible } from './visible.js';
  * @property {number} seq Where in the log it stands.
  * @property {'running'|'ended'|'interrupted'|'failed'} execution_state
  * @property {string} [explanation]
+ * @property {import('./types.js').Asker|null} asker
  * @property {Step[]} plan
+ * @property {number} created_at
  * @property {number} updated_at
+ *
+ * @typedef {'nobody'|'agent'|'agent and session'} Named Whom a plan names: where it stands may say it already.
  */
 
 const STATES = /** @type {const} */ (['running', 'ended', 'interrupted', 'failed']);
@@ -38,6 +43,8 @@ export function readPlan(message) {
       step: String(s?.step ?? ''),
       status: STATUSES.find((x) => x === s?.status) ?? 'pending',
     })),
+    asker: typeof message.asker === 'object' ? message.asker : null,
+    created_at: Number(message.created_at) || 0,
     updated_at: Number(message.updated_at) || 0,
   };
 }
@@ -63,16 +70,19 @@ export class PlanBook {
     return this.#plans.get(session);
   }
 
-  /** Those that run first, the latest first. */
+  /** Those that run first; of each the one that began last first, so that none moves because it goes on. */
   all() {
     const running = (/** @type {Plan} */ p) => (p.execution_state === 'running' ? 0 : 1);
-    return [...this.#plans.values()].sort((a, b) => running(a) - running(b) || b.seq - a.seq);
+    const begun = (/** @type {Plan} */ a, /** @type {Plan} */ b) =>
+      b.created_at - a.created_at || (a.plan_id < b.plan_id ? 1 : -1);
+    return [...this.#plans.values()].sort((a, b) => running(a) - running(b) || begun(a, b));
   }
 }
 
 /** One plan on the screen; its nodes stay while revisions come. */
 export class PlanView {
   element = el('details', { class: 'plan' });
+  #who = el('span', { class: 'asker plan-asker' });
   #title = el('span', { class: 'plan-title' });
   #state = el('span', { class: 'pill' });
   #now = el('span', { class: 'plan-now', dir: 'auto' });
@@ -82,14 +92,15 @@ export class PlanView {
   #updated = el('time', { class: 'hint' });
   #shown = '';
 
-  /** @param {Plan} plan @param {boolean} open @param {boolean} named Whether to name the session. */
+  /** @param {Plan} plan @param {boolean} open @param {Named} named */
   constructor(plan, open, named) {
     this.element.open = open;
     this.element.dataset.planOf = plan.session_id;
     label(this.#bar, 'plan.bar', {}, 'aria-label');
-    const head = el('summary', { class: 'plan-head' }, this.#title, this.#state, this.#bar, this.#now);
+    this.#who.hidden = named === 'nobody';
+    const head = el('summary', { class: 'plan-head' }, this.#who, this.#title, this.#state, this.#bar, this.#now);
     const foot = el('p', { class: 'plan-foot' }, this.#updated);
-    if (named) {
+    if (named === 'agent and session') {
       const link = el('a', { class: 'link', href: sessionPlace(plan.session_id) });
       label(link, 'group.session', { session: plan.session_id });
       foot.append(' ', link);
@@ -103,6 +114,7 @@ export class PlanView {
     const shown = `${plan.plan_id} ${plan.revision}`;
     if (shown === this.#shown) return;
     this.#shown = shown;
+    this.#who.replaceChildren(...askerParts(plan.asker));
     const done = plan.plan.filter((s) => s.status === 'completed').length;
     const total = plan.plan.length;
     label(this.#title, 'plan.title', { done, total });
@@ -132,7 +144,7 @@ export class PlanList {
   /** @type {Map<string, PlanView>} */
   #views = new Map();
 
-  /** @param {HTMLElement} root @param {boolean} open @param {boolean} named */
+  /** @param {HTMLElement} root @param {boolean} open @param {Named} named */
   constructor(root, open, named) {
     this.#root = root;
     this.#open = open;
@@ -147,7 +159,6 @@ export class PlanList {
       view.show(plan);
       return view.element;
     });
-    const same = wanted.length === this.#root.childElementCount && wanted.every((node, i) => this.#root.children[i] === node);
-    if (!same) this.#root.replaceChildren(...wanted);
+    arrange(this.#root, wanted);
   }
 }

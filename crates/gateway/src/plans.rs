@@ -54,6 +54,7 @@ pub(crate) async fn update(
             said.arguments_json,
         )),
         plan_alone: false,
+        asker: None,
     });
     if let Ok(value) = trace.as_str().parse() {
         message.metadata_mut().insert(TRACEPARENT, value);
@@ -104,6 +105,7 @@ pub(crate) fn object(card: &PlanCard) -> Value {
     let mut object = plan::snapshot(&plan::to_proto(&card.session, &card.plan));
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("seq", json!(card.seq));
+    put("asker", json!(card.asker));
     put("profile", json!(card.profile));
     put("room_id", json!(card.to.as_ref().and_then(Addressee::room)));
     object.into()

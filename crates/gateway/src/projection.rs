@@ -162,12 +162,13 @@ impl Projection {
     pub(crate) fn apply_plans(&mut self, seq: u64, commit: &Commit) -> Vec<Arc<PlanCard>> {
         let session = &commit.session_id;
         let shown = commit.events.iter().filter_map(|event| match event {
-            Event::Plan { plan, .. } => {
+            Event::Plan { asker, plan, .. } => {
                 let turn = self.turns.get(session)?;
                 self.plans.show(PlanCard {
                     session: session.clone(),
                     profile: turn.profile.clone(),
                     to: turn.to.clone(),
+                    asker: asker.clone(),
                     seq,
                     plan: Arc::clone(plan),
                 })

@@ -9,7 +9,7 @@
 mod world;
 
 use askbus_domain::{
-    ClarifyId, Command, Dialect, PlanCommand, PlanId, ProfileId, TurnEnd, UpdateId, parse_plan,
+    AskerInfo, ClarifyId, Command, Dialect, PlanCommand, PlanId, ProfileId, TurnEnd, UpdateId, parse_plan,
 };
 use serde_json::{Value, json};
 use world::{World, now};
@@ -61,6 +61,7 @@ async fn plan(world: &World, session: &str) {
         plan_id: PlanId::from_uuid(uuid::Uuid::now_v7()),
         context_id: state.active_turn().unwrap().context_id,
         profile: ProfileId::new("default").unwrap(),
+        asker: AskerInfo::default(),
         input: parse_plan(&input),
     }));
     world.write("local", session, &show, now()).await;

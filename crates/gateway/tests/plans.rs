@@ -10,8 +10,8 @@ mod world;
 
 use askbus_credential::Role;
 use askbus_domain::{
-    Addressee, BeginCommand, BeginId, ClarifyId, Command, ContextId, Dialect, Event, Holder,
-    Millis, PlanCommand, PlanId, ProfileId, RunId, TurnEnd, UpdateId, parse_plan,
+    Addressee, AskerInfo, BeginCommand, BeginId, ClarifyId, Command, ContextId, Dialect, Event,
+    Holder, Millis, PlanCommand, PlanId, ProfileId, RunId, TurnEnd, UpdateId, parse_plan,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -33,6 +33,16 @@ async fn begin(world: &World, (tenant, session): (&str, &str), room: Option<&str
     context_id
 }
 
+/// Whose plans these are.
+fn planner() -> AskerInfo {
+    AskerInfo {
+        client: "claude-code 2.1".to_owned(),
+        host: "build-7".to_owned(),
+        cwd: "/srv/app".to_owned(),
+        branch: "main".to_owned(),
+    }
+}
+
 /// Shows the next revision of a session's plan.
 async fn show(world: &World, (tenant, session): (&str, &str), context_id: ContextId, step: &str) {
     let plan = json!({"plan": [{"id": "a", "step": step, "status": "in_progress"}]});
@@ -41,6 +51,7 @@ async fn show(world: &World, (tenant, session): (&str, &str), context_id: Contex
         plan_id: PlanId::from_uuid(uuid::Uuid::now_v7()),
         context_id,
         profile: ProfileId::new("default").unwrap(),
+        asker: planner(),
         input: parse_plan(&plan),
     }));
     world.write(tenant, session, &command, now()).await;
@@ -88,6 +99,7 @@ async fn an_older_revision_changes_nothing_that_people_see() {
     let stale = Event::Plan {
         update_id: UpdateId::new("stale").unwrap(),
         context_id: context,
+        asker: AskerInfo::default(),
         plan: Arc::new(old),
     };
     world.write_as_it_is("local", "s", stale, last).await;
@@ -108,6 +120,14 @@ async fn an_older_revision_changes_nothing_that_people_see() {
     assert_eq!(
         (&ended["execution_state"], &ended["plan"][0]["status"]),
         (&json!("ended"), &json!("pending"))
+    );
+    // Whose it is stands there as with a question, and outlives its turn.
+    let whose = json!({"client": "claude-code 2.1", "host": "build-7", "cwd": "/srv/app", "branch": "main"});
+    let listed = listed(&world, &ann).await;
+    let of = |session: &str| listed.iter().find(|p| p["session_id"] == session).unwrap();
+    assert_eq!(
+        (&ended["asker"], &of("s")["asker"], &of("other")["asker"]),
+        (&whose, &whose, &whose)
     );
     // Whoever comes now sees the highest one, once.
     let replay = world.socket("/ws", &ann).await.replay().await;

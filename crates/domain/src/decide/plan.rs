@@ -27,6 +27,7 @@ pub(super) fn decide_update(
     fitting(vec![Event::Plan {
         update_id: update.update_id.clone(),
         context_id: update.context_id,
+        asker: update.asker.clone(),
         plan: Arc::new(planning.next(update.plan_id, turn, input, now)),
     }])
 }

@@ -34,6 +34,7 @@ impl<'a> Planned<'a> {
                 update_id,
                 context_id,
                 plan,
+                ..
             } => {
                 if session.active_turn().map(|t| t.context_id) != Some(*context_id) {
                     let id = plan.plan_id;

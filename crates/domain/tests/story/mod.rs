@@ -3,7 +3,7 @@
 
 use crate::fixture::{Log, ask, at, begin, cid, ctx, entry, id, person, response};
 use askbus_domain::{
-    Addressee, Answer, AnswerAction, AnswerEntry, Clarification, ClarifyId, Command, ContextId,
+    Addressee, Answer, AnswerAction, AnswerEntry, AskerInfo, Clarification, ClarifyId, Command, ContextId,
     Dialect, Event, Holder, Millis, OnTimeout, Parent, PlanCommand, PlanId, PolicyLayer, Presence,
     ProfileId, Rejection, Response, Rights, Scope, Session, Timestamp, TurnEnd, WhenAbsent, Wish,
     parse_plan,
@@ -496,6 +496,7 @@ fn command(told: &Told, act: &Act, n: usize, now: Timestamp) -> Command {
             plan_id: PlanId::from_uuid(Uuid::from_u128(n as u128)),
             context_id: live(context),
             profile: profile(*foreign),
+            asker: AskerInfo::default(),
             input: parse_plan(&planned(*plan)),
         })),
         Act::ToolUse {

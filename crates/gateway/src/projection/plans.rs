@@ -1,7 +1,7 @@
 //! One tenant's plans as the log tells them: the last one of each session, those that run and a
 //! bounded number of those that ended.
 
-use askbus_domain::{Addressee, Plan, PlanEnd, ProfileId, SessionId};
+use askbus_domain::{Addressee, AskerInfo, Plan, PlanEnd, ProfileId, SessionId};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub(crate) struct PlanCard {
     pub profile: ProfileId,
     /// Whose it is to follow: the managers of a room; none is everybody who sees the profile.
     pub to: Option<Addressee>,
+    /// Whose plan it is, for people to read.
+    pub asker: AskerInfo,
     /// Log sequence of its last change.
     pub seq: u64,
     pub plan: Arc<Plan>,
@@ -90,6 +92,7 @@ mod tests {
             session: SessionId::new(session).unwrap(),
             profile: ProfileId::new("default").unwrap(),
             to: None,
+            asker: AskerInfo::default(),
             seq,
             plan: Arc::new(Plan {
                 plan_id: PlanId::parse("0197e0a0-0000-7000-8000-000000000001").unwrap(),

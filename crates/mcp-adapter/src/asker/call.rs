@@ -59,6 +59,17 @@ impl AskCall {
         }
     }
 
+    /// Who calls, for people to read; `branch` is the git branch that the caller works on.
+    pub(super) fn asker(&self, inner: &Inner, branch: &str) -> proto::AskerInfo {
+        let client = self.client.as_ref().unwrap_or(&inner.info.client);
+        proto::AskerInfo {
+            client: client.clone(),
+            host: inner.info.host.clone(),
+            cwd: inner.info.cwd.clone(),
+            branch: branch.to_owned(),
+        }
+    }
+
     /// What the service is sent.
     pub(super) fn request(
         &self,
@@ -71,18 +82,12 @@ impl AskCall {
             let left = limit.saturating_sub(self.started.elapsed());
             u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1)
         });
-        let client = self.client.as_ref().unwrap_or(&inner.info.client);
         proto::AskRequest {
             ask_id: ask_id.to_owned(),
             context_id: context_id.to_owned(),
             profile: inner.profile.clone(),
             asker_id: inner.asker_id.clone(),
-            asker: Some(proto::AskerInfo {
-                client: client.clone(),
-                host: inner.info.host.clone(),
-                cwd: inner.info.cwd.clone(),
-                branch: branch.to_owned(),
-            }),
+            asker: Some(self.asker(inner, branch)),
             dialect: self.dialect.as_str().to_owned(),
             input: Some(proto::ask_request::Input::ArgumentsJson(
                 self.arguments.to_string(),

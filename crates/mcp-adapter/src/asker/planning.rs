@@ -3,7 +3,7 @@
 
 use super::backoff::Backoff;
 use super::place::{Patience, is_turn_over, may_pass, ready};
-use super::{AskCall, Asker, Inner, closed, silent};
+use super::{AskCall, Asker, Inner, branch, closed, silent};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::proto;
 use std::sync::Arc;
@@ -29,6 +29,10 @@ impl Asker {
             call,
             patience,
             update_id: inner.ids.new_id(),
+            asker: call.asker(
+                inner,
+                &branch::of(&inner.info.cwd).await.unwrap_or_default(),
+            ),
             renewed: false,
         };
         let mut backoff = Backoff::default();
@@ -58,6 +62,7 @@ struct Update<'a> {
     call: &'a AskCall,
     patience: Patience,
     update_id: String,
+    asker: proto::AskerInfo,
     renewed: bool,
 }
 
@@ -105,6 +110,7 @@ impl Update<'_> {
                 self.call.arguments.to_string(),
             )),
             plan_alone: true,
+            asker: Some(self.asker.clone()),
         });
         let updated = self
             .inner

@@ -50,6 +50,7 @@ async fn try_update(
         profile: String::new(),
         input: Some(Input::Plan(input)),
         plan_alone: false,
+        asker: None,
     };
     let mut plans = agent.client.plans.clone();
     let updated = within("a plan is shown", plans.update(request)).await?;

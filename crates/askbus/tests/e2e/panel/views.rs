@@ -132,6 +132,53 @@ async fn a_plan_is_seen_to_go_on_and_to_end() -> Result<()> {
     browser.close().await
 }
 
+// contract: E16 E9
+#[tokio::test]
+async fn a_plan_says_whose_it_is_as_a_question_does() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let git = up.askbus().home().join(".git");
+    std::fs::create_dir(&git)?;
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/feature/login\n")?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let plan = json!({"plan": [{"id": "a", "step": "look", "status": "in_progress"}]});
+    agent.call(1, "update_plan", plan).await?;
+    agent.reply(1).await?;
+    agent
+        .call(2, "ask_user", one_question("Whose?", &["a"]))
+        .await?;
+    let asker = asked(&person, "Whose?").await?["asker"].clone();
+    assert_eq!(asker["branch"], "feature/login", "{asker}");
+    assert_eq!(asker["client"], "askbus-test 1", "{asker}");
+    let plans = person.get("/api/plans").await?.body;
+    assert_eq!(plans["plans"][0]["asker"], asker, "{plans}");
+
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    browser.find(".card[data-state=waiting]").await?;
+    let parts = |of: &str| {
+        format!(
+            "return [...document.querySelectorAll('{of} > .asker-client, {of} > .asker-part:not(.asker-session)')]
+                .map((part) => part.textContent)"
+        )
+    };
+    let of_question = browser.run(&parts(".group > .asker")).await?;
+    let expected = json!([
+        asker["client"],
+        asker["host"],
+        asker["cwd"],
+        asker["branch"]
+    ]);
+    assert_eq!(of_question, expected);
+    // Above its session's questions it needs no second name.
+    browser.find(".group .plan .plan-asker[hidden]").await?;
+    browser.click("#nav a[data-view=plans]").await?;
+    browser.find("#plan-list .plan-asker:not([hidden])").await?;
+    let of_plan = browser.run(&parts("#plan-list .plan-asker")).await?;
+    assert_eq!(of_plan, expected);
+    browser.close().await
+}
+
 // contract: N3 E9
 #[tokio::test]
 async fn the_history_is_searched_and_a_link_leads_to_one_question() -> Result<()> {
