@@ -33,8 +33,8 @@ const EN: Words = Words {
 };
 
 const ZH: Words = Words {
-    intro_one: "继续之前，我需要您的决定：",
-    intro_many: "继续之前，我需要您对以下问题的决定：",
+    intro_one: "继续之前，我需要你的决定：",
+    intro_many: "继续之前，我需要你对以下问题的决定：",
     preferred: "（我倾向于这一项）",
     several: "可多选。",
     at_least: |min| format!("可多选，至少选 {min} 项。"),

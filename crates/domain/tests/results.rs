@@ -356,5 +356,5 @@ fn the_persons_language_is_the_calls_else_the_policys() {
         Presence::Absent,
         0,
     );
-    assert!(text_of(&log.find(cid(1)).unwrap()).contains("我需要您的决定"));
+    assert!(text_of(&log.find(cid(1)).unwrap()).contains("我需要你的决定"));
 }

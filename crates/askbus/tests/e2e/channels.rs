@@ -200,7 +200,7 @@ async fn what_comes_after_the_end_is_said_to_be_late_and_reaches_the_history() -
         .say(up.url(), "team", &format!("#{} ２", name(&told)))
         .await?;
     assert_eq!(verdict(&said), "late", "{said}");
-    assert!(text(&said).contains("您的回复来晚了"), "{said}");
+    assert!(text(&said).contains("你的回复来晚了"), "{said}");
     let settled = up.person().await?.settled().await?;
     let late = &settled[0]["late_answers"][0];
     assert_eq!(

@@ -150,7 +150,7 @@ async fn what_nobody_was_there_to_answer_is_the_reply_of_the_turn() -> Result<()
         text.contains("Deploy?") && text.contains("1. yes"),
         "{text}"
     );
-    assert!(text.contains("我需要您的决定"), "{text}");
+    assert!(text.contains("我需要你的决定"), "{text}");
     assert_eq!(example.end().await?.code, 0);
     Ok(())
 }

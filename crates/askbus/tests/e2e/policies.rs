@@ -136,7 +136,7 @@ async fn a_script_says_for_its_turn_what_silence_means() -> Result<()> {
     // What the turn asked of nobody is its reply.
     let ended = up.askbus().run(&["turn", "end", &context]).await?;
     assert_eq!(ended.code, 0, "{ended:?}");
-    for part in ["我需要您的决定", "Deploy?", "1. yes", "2. no"] {
+    for part in ["我需要你的决定", "Deploy?", "1. yes", "2. no"] {
         assert!(ended.stdout.contains(part), "{ended:?}");
     }
     let wrong = ["turn", "begin", "--when-absent", "never"];

@@ -181,17 +181,17 @@ const ZH: Words = Words {
     reply_several: "请回复数字（例如 1、3），或直接用文字回复。更多：/帮助",
     ends_at: |at| format!("到 {at} 自动结束。"),
     shortened: "（为适应本聊天已缩短。完整内容见面板或 `askbus inbox`。）",
-    which: "有多个问题在等待，尚未发送任何内容。您指的是哪一个？",
-    which_of: "您的回复可能针对多个问题，尚未发送任何内容。您指的是哪一个？",
+    which: "有多个问题在等待，尚未发送任何内容。你指的是哪一个？",
+    which_of: "你的回复可能针对多个问题，尚未发送任何内容。你指的是哪一个？",
     which_example: |tag| format!("请先写它的名称，例如：#{tag} 1"),
     no_such: |tag| format!("本聊天中没有名为 #{tag} 的问题，未发送任何内容。"),
     nothing_waits: "这里没有等待回答的问题，未发送任何内容。",
-    last_ended: |tag| format!("#{tag} 是最近的一个。如果仍想对它说点什么：#{tag} 加上您的话"),
+    last_ended: |tag| format!("#{tag} 是最近的一个。如果仍想对它说点什么：#{tag} 加上你的话"),
     waits: "以下问题在等待：",
     over: "（已结束）",
     more: |count| format!("另有 {count} 个：面板和 `askbus inbox` 显示全部。"),
-    help: "请回复选项的数字或字母；可多选时回复多个（1、3）；也可以直接用文字回复。选项加文字：1：您的话\n\
-           /文字 内容 – 原样作为您的话，即使看起来像数字\n\
+    help: "请回复选项的数字或字母；可多选时回复多个（1、3）；也可以直接用文字回复。选项加文字：1：你的话\n\
+           /文字 内容 – 原样作为你的话，即使看起来像数字\n\
            /反问 内容 – 先要求更多信息\n\
            /跳过 – 交给智能体决定，它会写明自己的假设\n\
            /不回答 – 拒绝回答\n\
@@ -206,7 +206,7 @@ const ZH: Words = Words {
     refused: |why| format!("未被采纳：{why}"),
     taken: "已收到。",
     chose: "已选：",
-    said: "您的原话：",
+    said: "你的原话：",
     left_out: "未回答：",
     by: |who| format!("（{who}）"),
     ended: |reason| match reason {
@@ -220,20 +220,20 @@ const ZH: Words = Words {
         Reason::Deferred => "问题将作为智能体的最后一条消息发给用户",
         Reason::Off => "提问已关闭",
     },
-    kept: "您的回复来晚了，没有起到决定作用，但已随问题保存",
+    kept: "你的回复来晚了，没有起到决定作用，但已随问题保存",
     goes_on: |goes_on| match goes_on {
         GoesOn::NextResult => "，并会随智能体的下一个结果送达。",
         GoesOn::NextTurn => "，并会在智能体的下一轮开始时送达。",
         GoesOn::Nowhere => "；提问的智能体已不在。",
         GoesOn::QueueFull => "；已有太多迟到的留言在等待智能体。",
     },
-    nothing_done: |tag| format!("未发送任何内容。如果仍想对它说点什么：#{tag} 加上您的话"),
+    nothing_done: |tag| format!("未发送任何内容。如果仍想对它说点什么：#{tag} 加上你的话"),
     still_waits: "问题仍在等待。",
     is_over: "问题已结束。",
     unclear: |why, options, distinct, state| match why {
         Unclear::Blank => format!("消息里没有文字。{state}"),
         Unclear::Outside { said } => {
-            format!("没有选项 {said}：只有 1 到 {options}。{state}如果这就是您的话：/文字 {said}")
+            format!("没有选项 {said}：只有 1 到 {options}。{state}如果这就是你的话：/文字 {said}")
         }
         Unclear::Ambiguous { said, .. } => {
             let each = distinct
@@ -250,9 +250,9 @@ const ZH: Words = Words {
         Unclear::TooMany { max } => format!("最多只能选 {max} 项。{state}"),
         Unclear::TooLong => format!("超过了 {} 个字符。{state}", crate::MAX_ANSWER_CHARS),
         Unclear::CommandWithWords => {
-            format!("这个命令要单独使用。{state}如果这就是您的话：/文字 加上内容")
+            format!("这个命令要单独使用。{state}如果这就是你的话：/文字 加上内容")
         }
-        Unclear::CommandWithoutWords => format!("您需要了解什么？{state}请写：/反问 加上内容"),
+        Unclear::CommandWithoutWords => format!("你需要了解什么？{state}请写：/反问 加上内容"),
         Unclear::NoOtherQuestion => "没有别的问题可以前往。这个问题仍在等待。".to_owned(),
         Unclear::NotYet { number } => {
             format!("第 {number} 题还没有提出，未记下任何内容。前面的这一题仍在等待。")

@@ -161,7 +161,7 @@ async fn a_turn_says_what_it_came_to(world: World) {
             panic!("{account:?}");
         };
         assert_eq!(deferred.clarify_id, asked.clarify_id);
-        assert!(deferred.text.contains("two?") && deferred.text.contains("我需要您的决定"));
+        assert!(deferred.text.contains("two?") && deferred.text.contains("我需要你的决定"));
     }
     assert_eq!(outcome(&agent.get(&waits).await).reason, "cancelled");
     replica.stop().await;

@@ -51,7 +51,7 @@ async fn a_conversation_in_wechat() -> Result<()> {
     );
     assert_eq!(answer["actor"]["surface"], "wechat:mine", "{answer}");
     wechat.write(&format!("{tag} 1"));
-    wechat.says(&["您的回复来晚了"]).await?;
+    wechat.says(&["你的回复来晚了"]).await?;
 
     // A restart repeats nothing and loses nothing.
     up.kill9().await?;
@@ -85,7 +85,7 @@ async fn a_conversation_in_wechat() -> Result<()> {
     wechat.refuse(None);
     wechat.says(&["还在吗？"]).await?;
     wechat.write("在");
-    wechat.says(&["您的原话：在"]).await?;
+    wechat.says(&["你的原话：在"]).await?;
     assert_eq!(third.finish().await?.code, 0);
     Ok(())
 }
