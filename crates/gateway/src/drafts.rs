@@ -10,7 +10,7 @@ use crate::params::Id;
 use crate::projection::Card;
 use crate::reply::{Refusal, ok};
 use askbus_domain::{AnswerEntry, MAX_COMMIT_BYTES, PersonId};
-use askbus_ledger::StoredDraft;
+use askbus_ledger::{LedgerError, StoredDraft};
 use askbus_wire::error::ErrorCode;
 use askbus_wire::messages::Draft;
 use axum::body::Body;
@@ -52,6 +52,7 @@ impl From<Sent> for Draft {
             answers: sent.answers,
             text: sent.text,
             messages: Vec::new(),
+            sent_by: None,
         }
     }
 }
@@ -127,6 +128,29 @@ pub(crate) async fn keep(gateway: &Gateway, person: &Person, card: &Card, draft:
         }
     };
     gateway.figures.count_draft(tenant, saved);
+    saved
+}
+
+/// Saves a draft if the last one of its tab has still this revision (0: there is none), and returns the
+/// new one; none when another one was saved meanwhile.
+pub(crate) async fn keep_if(
+    gateway: &Gateway,
+    person: &Person,
+    card: &Card,
+    draft: &Draft,
+    expected: u64,
+) -> Result<Option<u64>, LedgerError> {
+    let (tenant, who) = (person.tenant(), &person.0.credential.subject);
+    let drafts = &gateway.bus.drafts;
+    let saving = drafts.put_if(tenant, &card.session, card.id(), who, draft, expected);
+    let saved = tokio::time::timeout(SAVE_TIMEOUT, saving).await;
+    let saved = saved.unwrap_or_else(|_| Err(LedgerError::InDoubt("not in time".to_owned())));
+    if let Err(error) = &saved {
+        tracing::warn!(%error, clarify_id = %card.id(), "a draft was not saved");
+    }
+    if !matches!(saved, Ok(None)) {
+        gateway.figures.count_draft(tenant, saved.is_ok());
+    }
     saved
 }
 

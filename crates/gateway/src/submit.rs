@@ -189,6 +189,7 @@ pub(crate) async fn respond(
         answers: response.answers.clone(),
         text: response.text.clone(),
         messages: Vec::new(),
+        sent_by: None,
     };
     // A client that clears its input field must not be the only one to hold words that were not
     // taken, and must not be told that somebody else does when nobody does.

@@ -18,12 +18,18 @@ pub(crate) fn encode(draft: &Draft) -> Result<Vec<u8>, LedgerError> {
 
 /// Reads the draft kept under `subject`; none when it is not one. A draft that cannot be read is
 /// worth nothing to anybody, so it is left out rather than reported.
-pub(crate) fn decode(subject: &str, payload: &[u8], stored_at: Timestamp) -> Option<StoredDraft> {
+pub(crate) fn decode(
+    subject: &str,
+    payload: &[u8],
+    stored_at: Timestamp,
+    revision: u64,
+) -> Option<StoredDraft> {
     let person = subject::parse_draft(subject)?;
     let draft = serde_json::from_slice(payload).ok()?;
     Some(StoredDraft {
         person,
         draft,
         stored_at,
+        revision,
     })
 }

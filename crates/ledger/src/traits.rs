@@ -258,6 +258,8 @@ pub struct StoredDraft {
     pub draft: Draft,
     /// Last saved.
     pub stored_at: Timestamp,
+    /// Which saving of it this is; never 0.
+    pub revision: u64,
 }
 
 /// Unsent answers, the last value per clarification, person and tab.
@@ -273,7 +275,20 @@ pub trait Drafts: Send + Sync + 'static {
         draft: &Draft,
     ) -> Result<(), LedgerError>;
 
-    /// All drafts of a clarification, in no particular order.
+    /// The same if the revision of the last one is still `expected` (0: there is none), and returns the
+    /// new one; none when another one was saved meanwhile. After [`LedgerError::InDoubt`] it is to be
+    /// read again.
+    async fn put_if(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+        person: &PersonId,
+        draft: &Draft,
+        expected: u64,
+    ) -> Result<Option<u64>, LedgerError>;
+
+    /// All drafts of a clarification, in no particular order. Never stale.
     async fn list(
         &self,
         tenant: &TenantId,

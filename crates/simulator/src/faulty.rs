@@ -356,6 +356,24 @@ impl Drafts for Faulty<dyn Drafts> {
         self.0.whole(put).await
     }
 
+    async fn put_if(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+        person: &PersonId,
+        draft: &Draft,
+        expected: u64,
+    ) -> Result<Option<u64>, LedgerError> {
+        let put = self.1.put_if(tenant, session, id, person, draft, expected);
+        // Once begun, nobody knows.
+        let put = self.0.whole(put).await;
+        put.map_err(|error| match error {
+            LedgerError::Unavailable(why) => LedgerError::InDoubt(why),
+            other => other,
+        })
+    }
+
     async fn list(
         &self,
         tenant: &TenantId,

@@ -274,6 +274,9 @@ pub struct Draft {
     /// The messages of a chat of which it was made, the last ones, by names that tell nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
+    /// The message of a chat, by such a name, that sends all of it now: meanwhile nothing is added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_by: Option<String>,
 }
 
 #[cfg(test)]

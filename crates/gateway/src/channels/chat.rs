@@ -17,11 +17,20 @@ use askbus_domain::text_channel::{
 };
 use askbus_domain::{Actor, AnswerId, ClarifyId, Language, Response, Timestamp, verdict_of};
 use open::Open;
+use rand::Rng as _;
 use ring::digest;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use steps::{Kept, Unknown};
+use std::time::Duration;
+use steps::{Kept, NotKept, Unknown};
 use telling::{Said, told};
+
+/// How long until a message is judged anew that another one of the same moment overtook, more or less:
+/// as many times as there are pauses.
+const PAUSES_MS: [u64; 9] = [0, 5, 10, 20, 50, 100, 200, 400, 800];
+const OVERTAKEN: &str = "another message changed the answer in the same moment and this one was not taken; send it again";
+const IN_DOUBT: &str =
+    "whether it was kept is not known; /list shows what comes next, look before you send it again";
 
 /// A message as it came.
 #[derive(Debug, Clone, Default)]
@@ -86,10 +95,41 @@ pub(super) async fn hear(
     }
 }
 
+/// What a message comes to: for which clarification, and what is told.
+type Verdict = (Option<ClarifyId>, Said);
+
+/// A message that has to be judged anew: what it was judged by is not so any more.
+struct Anew {
+    card: Arc<Card>,
+    /// Whether it may have been kept all the same.
+    in_doubt: bool,
+}
+
 impl Hearing<'_> {
-    async fn judged(&self) -> (Option<ClarifyId>, Said) {
+    /// Reads, decides and writes, anew when another message wrote meanwhile.
+    async fn judged(&self) -> Verdict {
+        let (mut pauses, mut in_doubt) = (PAUSES_MS.into_iter(), false);
+        loop {
+            let anew = match self.judged_once().await {
+                Ok((id, said)) if in_doubt && said.verdict == "not_sent" => {
+                    return (id, self.not_read(None, IN_DOUBT));
+                }
+                Ok(verdict) => return verdict,
+                Err(anew) => anew,
+            };
+            in_doubt |= anew.in_doubt;
+            let Some(pause) = pauses.next() else {
+                let why = if in_doubt { IN_DOUBT } else { OVERTAKEN };
+                return (Some(anew.card.id()), self.not_read(Some(&anew.card), why));
+            };
+            let part = rand::rng().random_range(0.5..1.5);
+            tokio::time::sleep(Duration::from_millis(pause).mul_f64(part)).await;
+        }
+    }
+
+    async fn judged_once(&self) -> Result<Verdict, Anew> {
         if let Some((card, said)) = self.answered_before() {
-            return (Some(card.id()), said);
+            return Ok((Some(card.id()), said));
         }
         let reply = Reply {
             text: &self.message.text,
@@ -98,7 +138,7 @@ impl Hearing<'_> {
         };
         let mut open = match Open::of(self.gateway, self.channel, self.person, &reply).await {
             Ok(open) => open,
-            Err(error) => return (None, self.not_read(None, &error.message)),
+            Err(error) => return Ok((None, self.not_read(None, &error.message))),
         };
         // What was answered of several questions says which one comes next.
         let meant = meant_waiting(&open.chat, &reply).and_then(|id| open.card(id).cloned());
@@ -106,10 +146,10 @@ impl Hearing<'_> {
         if let Some(card) = &meant {
             kept = match steps::kept(self, card).await {
                 Ok(kept) => kept,
-                Err(Unknown) => return (Some(card.id()), self.not_known(Some(card))),
+                Err(Unknown) => return Ok((Some(card.id()), self.not_known(Some(card)))),
             };
             if kept.holds(&self.answer_id) {
-                return (Some(card.id()), self.next_again(card, &open, &kept));
+                return Ok((Some(card.id()), self.next_again(card, &open, &kept)));
             }
             open.fill(card.id(), &kept);
         }
@@ -121,15 +161,15 @@ impl Hearing<'_> {
                 .filter(|card| !card.clarification.is_pending());
             match steps::kept_in_ended(self, ended).await {
                 Ok(None) => {}
-                Ok(Some(card)) => return (Some(card.id()), self.over_meanwhile(&card, &open)),
-                Err(Unknown) => return (Some(id), self.not_known(open.card(id))),
+                Ok(Some(card)) => return Ok((Some(card.id()), self.over_meanwhile(&card, &open))),
+                Err(Unknown) => return Ok((Some(id), self.not_known(open.card(id)))),
             }
         }
         let said = match id.and_then(|id| open.card(id)) {
-            Some(card) => self.done(understood, card, &open, kept).await,
+            Some(card) => self.done(understood, card, &open, kept).await?,
             None => self.said_of_none(understood, &mut open).await,
         };
-        (id, said)
+        Ok((id, said))
     }
 
     /// Does what a message means to this clarification.
@@ -139,21 +179,29 @@ impl Hearing<'_> {
         card: &Arc<Card>,
         open: &Open,
         kept: Kept,
-    ) -> Said {
+    ) -> Result<Said, Anew> {
         let telling = self.telling(Some(card));
         let tag = open.tag(card.id());
         let c = &card.clarification;
-        match understood {
-            Understood::Settles { act, .. } | Understood::TooLate { act, .. } => {
-                self.send(card, act, (telling, &tag)).await
+        Ok(match understood {
+            Understood::Settles { act, .. } => {
+                let kept = match steps::sending(self, card, kept).await {
+                    Ok(kept) => kept,
+                    Err(why) => return self.not_kept(card, why),
+                };
+                let said = self.send(card, act, (telling, &tag)).await;
+                if matches!(said.verdict, "refused" | "not_sent") {
+                    steps::not_sent(self, card, kept).await;
+                }
+                said
             }
+            Understood::TooLate { act, .. } => self.send(card, act, (telling, &tag)).await,
             Understood::Goes { so_far, next, .. } => {
                 let done = askbus_domain::text_channel::done(&so_far);
-                if !steps::keep(self, card, so_far, kept).await {
-                    let why = "it could not be kept; send it again";
-                    return Said::new("not_sent", telling.not_sent(why));
+                match steps::keep(self, card, so_far, &kept).await {
+                    Ok(()) => telling::next(self.channel, c, (done, next), (telling, &tag)),
+                    Err(why) => return self.not_kept(card, why),
                 }
-                telling::next(self.channel, c, (done, next), (telling, &tag))
             }
             Understood::Holds { .. } => {
                 let surface = self.channel.surface.clone();
@@ -174,7 +222,19 @@ impl Hearing<'_> {
             }
             // Nothing else is about one clarification.
             _ => Said::new("nothing_waits", telling.nothing_waits(None)),
-        }
+        })
+    }
+
+    fn not_kept(&self, card: &Arc<Card>, why: NotKept) -> Result<Said, Anew> {
+        let in_doubt = match why {
+            NotKept::Overtaken => false,
+            NotKept::InDoubt => true,
+            NotKept::Failed => {
+                return Ok(self.not_read(Some(card), "it could not be kept; send it again"));
+            }
+        };
+        let card = Arc::clone(card);
+        Err(Anew { card, in_doubt })
     }
 
     /// What a message comes to that is about no clarification, or about several.

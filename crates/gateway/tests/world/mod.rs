@@ -17,13 +17,14 @@ use askbus_domain::{
 };
 use askbus_gateway::{Handle, Options, SignIn};
 use askbus_ledger::embedded::{self, EmbeddedHandle, EmbeddedOptions};
-use askbus_ledger::{Bus, Delivery, append};
+use askbus_ledger::{Bus, Delivery, Drafts, append};
 use askbus_wire::client::Target;
 use askbus_wire::codec::Decoded;
 use askbus_wire::messages::{InboxBody, InboxMessage, InboxReply};
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -56,8 +57,13 @@ pub struct Setup {
     pub judge: bool,
     pub tenants: &'static str,
     pub break_inbox: Option<std::sync::Arc<dyn askbus_ledger::Inbox>>,
+    /// Makes what the gateway has for its drafts.
+    pub drafts: Option<MakeDrafts>,
     pub channels: Vec<askbus_gateway::ChannelOptions>,
 }
+
+/// Makes drafts that stand before others.
+pub type MakeDrafts = Box<dyn FnOnce(Arc<dyn Drafts>) -> Arc<dyn Drafts> + Send>;
 
 /// What is asked, and whether somebody is there to hear it.
 pub struct Asked {
@@ -74,6 +80,7 @@ impl Default for Setup {
             judge: true,
             tenants: "all",
             break_inbox: None,
+            drafts: None,
             channels: Vec::new(),
         }
     }
@@ -416,6 +423,9 @@ async fn serve(setup: Setup, bus: &Bus, keys: &std::path::Path) -> (Handle, Canc
     let mut bus = bus.clone();
     if let Some(inbox) = setup.break_inbox {
         bus.inbox = inbox;
+    }
+    if let Some(make) = setup.drafts {
+        bus.drafts = make(bus.drafts);
     }
     let stop = CancellationToken::new();
     let options = Options {

@@ -1,16 +1,14 @@
 //! Drafts in the embedded file: one row per clarification, person and tab.
 
 use super::Shared;
-use super::frame;
+use super::revised::Table;
 use super::store::DRAFTS;
-use super::writer::Request;
 use crate::{Drafts, LedgerError, StoredDraft};
 use askbus_domain::{ClarifyId, PersonId, SessionId, TenantId};
 use askbus_wire::messages::Draft;
 use askbus_wire::subject;
 use async_trait::async_trait;
 use std::sync::Arc;
-use tokio::sync::oneshot;
 
 /// The embedded drafts; keys are the subjects that the bus would use.
 pub(super) struct EmbeddedDrafts(pub Arc<Shared>);
@@ -25,15 +23,24 @@ impl Drafts for EmbeddedDrafts {
         person: &PersonId,
         draft: &Draft,
     ) -> Result<(), LedgerError> {
-        let payload = crate::drafts::encode(draft)?;
+        let value = crate::drafts::encode(draft)?;
         let key = subject::draft(tenant, session, id, person, &draft.tab);
-        let (done, stored) = oneshot::channel();
-        self.0
-            .request(Request::Draft { key, payload, done })
-            .await?;
-        stored
-            .await
-            .map_err(|_| super::store::failed("the writer stopped"))?
+        self.0.put(Table::Drafts, key, None, value).await?;
+        Ok(())
+    }
+
+    async fn put_if(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+        person: &PersonId,
+        draft: &Draft,
+        expected: u64,
+    ) -> Result<Option<u64>, LedgerError> {
+        let value = crate::drafts::encode(draft)?;
+        let key = subject::draft(tenant, session, id, person, &draft.tab);
+        self.0.put(Table::Drafts, key, Some(expected), value).await
     }
 
     async fn list(
@@ -53,11 +60,10 @@ impl Drafts for EmbeddedDrafts {
                     if !key.value().starts_with(&prefix) {
                         break;
                     }
-                    found.extend(
-                        frame::parse::<0>(row.value()).and_then(|f| {
-                            crate::drafts::decode(key.value(), f.payload, f.stored_at)
-                        }),
-                    );
+                    let row = Table::Drafts.decode(row.value());
+                    found.extend(row.and_then(|row| {
+                        crate::drafts::decode(key.value(), row.value, row.stored_at, row.revision)
+                    }));
                 }
                 Ok(found)
             })

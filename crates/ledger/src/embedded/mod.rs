@@ -16,6 +16,7 @@ mod load;
 mod log;
 mod positions;
 mod replay;
+mod revised;
 mod settle;
 mod store;
 mod tail;
@@ -81,6 +82,28 @@ impl Shared {
         let closed = || store::failed("it is closed");
         let requests = self.requests.upgrade().ok_or_else(closed)?;
         requests.send(request).await.map_err(|_| closed())
+    }
+
+    /// Writes a row with a revision, and returns the new one; none when it had not the expected one.
+    async fn put(
+        &self,
+        table: revised::Table,
+        key: String,
+        expected: Option<u64>,
+        value: Vec<u8>,
+    ) -> Result<Option<u64>, LedgerError> {
+        let (done, stored) = tokio::sync::oneshot::channel();
+        let put = revised::Put {
+            table,
+            key,
+            expected,
+            value,
+            done,
+        };
+        self.request(writer::Request::Put(put)).await?;
+        stored
+            .await
+            .map_err(|_| store::failed("the writer stopped"))?
     }
 
     /// Runs `body` on a snapshot; blocks on the disk. A disk that failed once is refused from then on, so

@@ -7,7 +7,7 @@ use super::Shared;
 use super::arrival::Arrival;
 use super::frame;
 use super::log::{SessionKey, tag};
-use super::positions;
+use super::revised::{self, Put};
 use super::store::{Change, WriteError};
 use crate::{AppendError, LedgerError, Stored};
 use askbus_domain::{EventKind, SessionId, TenantId, Timestamp};
@@ -34,18 +34,7 @@ pub(super) enum Request {
     Check,
     /// Nothing; told once everything before it can be read.
     Barrier(oneshot::Sender<Result<(), LedgerError>>),
-    Draft {
-        key: String,
-        payload: Vec<u8>,
-        done: oneshot::Sender<Result<(), LedgerError>>,
-    },
-    /// A position, if its revision is still the expected one.
-    Position {
-        key: String,
-        expected: u64,
-        value: Vec<u8>,
-        done: oneshot::Sender<Result<Option<u64>, LedgerError>>,
-    },
+    Put(Put),
 }
 
 pub(super) struct Append {
@@ -76,8 +65,7 @@ impl Request {
             Request::Append(append) => append.payload.len(),
             Request::Submit(submit) => submit.payload.len(),
             Request::Settle(_) | Request::Check | Request::Barrier(_) => 0,
-            Request::Draft { payload, .. } => payload.len(),
-            Request::Position { value, .. } => value.len(),
+            Request::Put(put) => put.value.len(),
         }
     }
 }
@@ -92,7 +80,7 @@ enum Told {
         oneshot::Sender<Result<(), LedgerError>>,
         Result<(), LedgerError>,
     ),
-    Position(
+    Put(
         oneshot::Sender<Result<Option<u64>, LedgerError>>,
         Result<Option<u64>, LedgerError>,
     ),
@@ -107,8 +95,8 @@ struct Decided {
     told: Vec<Told>,
     /// Last sequence of the sessions written by this batch.
     sessions: HashMap<SessionKey, u64>,
-    /// Revisions of the positions written by this batch.
-    positions: HashMap<String, u64>,
+    /// Revisions of the drafts and positions written by this batch; no two have the same key.
+    revisions: HashMap<String, u64>,
     messages: Vec<(Arc<Stored>, usize)>,
     /// Inbox messages by their message id.
     arrivals: HashMap<String, Arrival>,
@@ -187,45 +175,33 @@ impl Writer {
                 Request::Settle(seq) => decided.changes.push(Change::DropInbox(seq)),
                 Request::Check => decided.check = true,
                 Request::Barrier(done) => decided.told.push(Told::Done(done, Ok(()))),
-                Request::Draft { key, payload, done } => {
-                    let row = frame::encode(0, at, &[], &payload);
-                    decided.changes.push(Change::Draft(key, row));
-                    decided.told.push(Told::Done(done, Ok(())));
-                }
-                Request::Position {
-                    key,
-                    expected,
-                    value,
-                    done,
-                } => {
-                    let written = self.decide_position(key, expected, &value, at, &mut decided);
-                    decided.told.push(Told::Position(done, written));
-                }
+                Request::Put(put) => self.decide_put(put, at, &mut decided),
             }
         }
         decided
     }
 
-    fn decide_position(
-        &self,
-        key: String,
-        expected: u64,
-        value: &[u8],
-        at: Timestamp,
-        decided: &mut Decided,
-    ) -> Result<Option<u64>, LedgerError> {
-        let revision = match decided.positions.get(&key) {
-            Some(revision) => *revision,
-            None => positions::read(&self.shared, &key)?.map_or(0, |p| p.revision),
+    fn decide_put(&self, put: Put, at: Timestamp, decided: &mut Decided) {
+        let Put {
+            table,
+            key,
+            expected,
+            value,
+            done,
+        } = put;
+        let known = decided.revisions.get(&key).copied();
+        let now = match known.map_or_else(|| revised::revision(&self.shared, table, &key), Ok) {
+            Ok(now) => now,
+            Err(error) => return decided.told.push(Told::Put(done, Err(error))),
         };
-        if revision != expected {
-            return Ok(None);
+        if expected.is_some_and(|expected| expected != now) {
+            return decided.told.push(Told::Put(done, Ok(None)));
         }
-        let next = revision + 1;
-        let row = frame::encode(0, at, &[], &positions::encode(next, value));
-        decided.changes.push(Change::Position(key.clone(), row));
-        decided.positions.insert(key, next);
-        Ok(Some(next))
+        let next = now + 1;
+        let change = table.change(key.clone(), at, next, &value);
+        decided.changes.push(change);
+        decided.revisions.insert(key, next);
+        decided.told.push(Told::Put(done, Ok(Some(next))));
     }
 
     fn decide_append(&self, append: Append, at: Timestamp, decided: &mut Decided) {
@@ -325,7 +301,7 @@ impl Told {
         match self {
             Told::Append(done, outcome) => drop(done.send(outcome)),
             Told::Done(done, outcome) => drop(done.send(outcome)),
-            Told::Position(done, outcome) => drop(done.send(outcome)),
+            Told::Put(done, outcome) => drop(done.send(outcome)),
         }
     }
 
@@ -343,8 +319,8 @@ impl Told {
             Told::Append(done, refused) => drop(done.send(refused)),
             Told::Done(done, Ok(())) => drop(done.send(Err(error))),
             Told::Done(done, refused) => drop(done.send(refused)),
-            Told::Position(done, Ok(Some(_))) => drop(done.send(Err(error))),
-            Told::Position(done, other) => drop(done.send(other)),
+            Told::Put(done, Ok(Some(_))) => drop(done.send(Err(error))),
+            Told::Put(done, other) => drop(done.send(other)),
         }
     }
 }

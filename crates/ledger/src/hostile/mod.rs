@@ -108,7 +108,7 @@ struct Shared {
     written: Notify,
     inbox: Mutex<inbox::Messages>,
     arrived: Notify,
-    drafts: Mutex<HashMap<String, (Timestamp, Vec<u8>)>>,
+    drafts: Mutex<HashMap<String, others::Saved>>,
     positions: Mutex<HashMap<String, crate::Position>>,
     alive: broadcast::Sender<askbus_wire::messages::Heartbeat>,
     tasks: TaskTracker,

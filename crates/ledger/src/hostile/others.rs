@@ -3,7 +3,7 @@
 use super::{Shared, lock};
 use crate::positions::check;
 use crate::{Alive, Drafts, LedgerError, Position, Positions, StoredDraft};
-use askbus_domain::{ClarifyId, PersonId, SessionId, TenantId};
+use askbus_domain::{ClarifyId, PersonId, SessionId, TenantId, Timestamp};
 use askbus_wire::messages::{Draft, Heartbeat};
 use askbus_wire::subject;
 use async_trait::async_trait;
@@ -15,6 +15,33 @@ use tokio::sync::mpsc;
 const CAPACITY: usize = 256;
 
 pub(super) struct HostileDrafts(pub Arc<Shared>);
+
+/// A draft as it is kept.
+pub(super) struct Saved {
+    at: Timestamp,
+    payload: Vec<u8>,
+    revision: u64,
+}
+
+impl Shared {
+    /// Saves a draft if its revision is the expected one, if one is; the new one.
+    fn save(&self, key: String, payload: Vec<u8>, expected: Option<u64>) -> Option<u64> {
+        let at = self.now();
+        let mut drafts = lock(&self.drafts);
+        let now = drafts.get(&key).map_or(0, |saved| saved.revision);
+        if expected.is_some_and(|expected| expected != now) {
+            return None;
+        }
+        let revision = now + 1;
+        let saved = Saved {
+            at,
+            payload,
+            revision,
+        };
+        drafts.insert(key, saved);
+        Some(revision)
+    }
+}
 
 #[async_trait]
 impl Drafts for HostileDrafts {
@@ -29,8 +56,26 @@ impl Drafts for HostileDrafts {
         let payload = crate::drafts::encode(draft)?;
         self.0.maybe_unavailable(self.0.faults.unavailable)?;
         let key = subject::draft(tenant, session, id, person, &draft.tab);
-        lock(&self.0.drafts).insert(key, (self.0.now(), payload));
+        self.0.save(key, payload, None);
         self.0.maybe_unavailable(self.0.faults.lost_ack)
+    }
+
+    async fn put_if(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+        person: &PersonId,
+        draft: &Draft,
+        expected: u64,
+    ) -> Result<Option<u64>, LedgerError> {
+        let payload = crate::drafts::encode(draft)?;
+        self.0.maybe_unavailable(self.0.faults.unavailable)?;
+        let key = subject::draft(tenant, session, id, person, &draft.tab);
+        let saved = self.0.save(key, payload, Some(expected));
+        let lost = self.0.maybe_unavailable(self.0.faults.lost_ack);
+        lost.map_err(|e| LedgerError::InDoubt(e.to_string()))?;
+        Ok(saved)
     }
 
     async fn list(
@@ -45,7 +90,9 @@ impl Drafts for HostileDrafts {
         let drafts = lock(&self.0.drafts);
         let of_it = drafts.iter().filter(|(key, _)| key.starts_with(&prefix));
         Ok(of_it
-            .filter_map(|(key, (at, p))| crate::drafts::decode(key, p, *at))
+            .filter_map(|(key, saved)| {
+                crate::drafts::decode(key, &saved.payload, saved.at, saved.revision)
+            })
             .collect())
     }
 }

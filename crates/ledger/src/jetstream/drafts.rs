@@ -43,6 +43,20 @@ impl Drafts for JetStreamDrafts {
         }
     }
 
+    async fn put_if(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        id: ClarifyId,
+        person: &PersonId,
+        draft: &Draft,
+        expected: u64,
+    ) -> Result<Option<u64>, LedgerError> {
+        let payload = crate::drafts::encode(draft)?;
+        let target = subject::draft(tenant, session, id, person, &draft.tab);
+        self.0.put_guarded(target, payload.into(), expected).await
+    }
+
     async fn list(
         &self,
         tenant: &TenantId,
@@ -65,6 +79,7 @@ impl Drafts for JetStreamDrafts {
                 &message.subject,
                 &message.payload,
                 at,
+                message.sequence,
             ));
         }
         Ok(found)

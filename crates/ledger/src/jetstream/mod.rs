@@ -8,6 +8,7 @@ mod alive;
 mod append;
 mod clock;
 mod drafts;
+mod guarded;
 mod inbox;
 mod ledger;
 mod link;

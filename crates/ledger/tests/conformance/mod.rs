@@ -1,15 +1,17 @@
 //! What every bus must do, whatever it is made of. Each backing runs all of it.
 
+mod drafts;
 mod inboxes;
 pub mod samples;
 
+pub use drafts::*;
 pub use inboxes::*;
 
-use askbus_domain::{Commit, CommitId, MAX_COMMIT_BYTES, PersonId, SCHEMA};
+use askbus_domain::{Commit, CommitId, MAX_COMMIT_BYTES, SCHEMA};
 use askbus_ledger::{AppendError, Bus, LedgerError, Stored, Submission, Submitted, append};
 use askbus_wire::codec::Decoded;
 use askbus_wire::messages::Heartbeat;
-use samples::{answer, begun, clarification, draft, held, requested, session, tenant};
+use samples::{answer, begun, clarification, held, requested, session, tenant};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -451,39 +453,6 @@ pub async fn positions(bus: &Bus) {
     assert!(matches!(refused, Err(LedgerError::TooLarge(_))));
 }
 
-pub async fn drafts(bus: &Bus) {
-    let (t, s, id) = (tenant("acme"), session("s"), clarification());
-    let (ana, ben) = (
-        PersonId::new("ana@x.y").unwrap(),
-        PersonId::new("ben").unwrap(),
-    );
-    assert!(reached!(bus.drafts.list(&t, &s, id)).is_empty());
-    for text in ["P", "Po", "Postgres"] {
-        reached!(bus.drafts.put(&t, &s, id, &ana, &draft(text)));
-    }
-    reached!(bus.drafts.put(&t, &s, id, &ben, &draft("SQLite")));
-    reached!(
-        bus.drafts
-            .put(&t, &s, clarification(), &ben, &draft("elsewhere"))
-    );
-    reached!(
-        bus.drafts
-            .put(&tenant("globex"), &s, id, &ben, &draft("foreign"))
-    );
-    let mut other_tab = draft("Or neither");
-    other_tab.tab = "tab.2".into();
-    reached!(bus.drafts.put(&t, &s, id, &ben, &other_tab));
-    let mut found = reached!(bus.drafts.list(&t, &s, id));
-    found.sort_by(|a, b| (&a.person, &a.draft.tab).cmp(&(&b.person, &b.draft.tab)));
-    let found: Vec<_> = found.into_iter().map(|d| (d.person, d.draft)).collect();
-    let expected = [
-        (ana, draft("Postgres")),
-        (ben.clone(), draft("SQLite")),
-        (ben, other_tab),
-    ];
-    assert_eq!(found, expected);
-}
-
 pub async fn alive(publishing: &Bus, watching: &Bus) {
     let mut one = reached!(publishing.alive.watch());
     let mut two = reached!(watching.alive.watch());
@@ -514,7 +483,7 @@ pub async fn alive(publishing: &Bus, watching: &Bus) {
 macro_rules! run_on {
     ($open:path) => {
         run_on!($open: [guard, repeated_append, tail, read_session, read_at, find_requested,
-            unreadable, too_large, odd_ids, trace, inbox, inbox_dedupe, inbox_tenants, inbox_redelivery, drafts, positions]
+            unreadable, too_large, odd_ids, trace, inbox, inbox_dedupe, inbox_tenants, inbox_redelivery, drafts, guarded_drafts, positions]
             [race, inbox_shared, inbox_reply, alive]);
     };
     ($open:path: [$($one:ident),*] [$($two:ident),*]) => {

@@ -156,5 +156,6 @@ pub fn draft(text: &str) -> Draft {
         answers: Vec::new(),
         text: Some(text.into()),
         messages: Vec::new(),
+        sent_by: None,
     }
 }

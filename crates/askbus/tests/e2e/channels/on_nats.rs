@@ -88,3 +88,48 @@ async fn a_conversation_in_wechat_goes_on_at_another_gateway() -> Result<()> {
     assert_eq!(asked.count(), 1, "told once: {sent:#?}");
     Ok(())
 }
+
+/// Two gateways hear one person at the same moment: of what each says is kept nothing is overwritten.
+// contract: A2 N4
+#[tokio::test]
+async fn what_two_gateways_hear_in_one_moment_is_all_kept() -> Result<()> {
+    let hook = Hook::start().await?;
+    let table = hook.table("team", &format!("tenant = \"acme\"\n{ANN}"));
+    let place = Place::of(&[table], &[&[], &[]]).await?;
+    let at = |at: usize| place.gateways[at].address.as_str();
+    let mut client = McpStdio::connect(&place.asker, &["mcp"]).await?;
+    for round in 1..=6_u64 {
+        let question =
+            |n: usize| json!({"question": format!("{round}.{n}?"), "options": ["x", "y"]});
+        let questions: Vec<Value> = (1..=5).map(question).collect();
+        let questions = json!({"questions": questions});
+        client.call(round, "ask_user", questions).await?;
+        let told = hook.told("question.asked", &format!("{round}.1?")).await?;
+        let name = super::name(&told);
+        let said = hook.say(at(0), "team", "1").await?;
+        assert_eq!(verdict(&said), "kept", "{said}");
+        for (anew, next) in [("2", "2"), ("1", "1"), ("2", "2")] {
+            let anew = format!("#{name}.1 {anew}");
+            let (one, other) = tokio::join!(
+                hook.say(at(0), "team", &anew),
+                hook.say(at(1), "team", next)
+            );
+            let (one, other) = (one?, other?);
+            assert_eq!(
+                (verdict(&one), verdict(&other)),
+                ("kept", "kept"),
+                "{one} {other}"
+            );
+        }
+        let said = hook.say(at(1), "team", "1").await?;
+        assert_eq!(verdict(&said), "settled", "{said}");
+        let outcome = client.reply(round).await?["result"]["structuredContent"].clone();
+        let chosen = |n: usize| outcome["answers"][n]["options"][0]["label"].clone();
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(chosen),
+            ["y", "y", "x", "y", "x"],
+            "{outcome}"
+        );
+    }
+    Ok(())
+}

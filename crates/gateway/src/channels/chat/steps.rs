@@ -1,6 +1,6 @@
 //! What is answered of several questions and not sent yet. It is kept as a draft, so that it outlives
 //! this process and shows in the panel, together with the messages that said it: the same message
-//! again says nothing new.
+//! again says nothing new. Whoever changes it does so only if it is still what they have read.
 
 use super::Hearing;
 use crate::drafts;
@@ -8,7 +8,8 @@ use crate::projection::Card;
 use crate::submit;
 use crate::trace::Trace;
 use askbus_domain::text_channel::WaitingHere;
-use askbus_domain::{AnswerEntry, AnswerId, Clarification};
+use askbus_domain::{AnswerEntry, AnswerId, Clarification, Millis, Timestamp};
+use askbus_ledger::LedgerError;
 use askbus_wire::messages::Draft;
 use futures::{StreamExt as _, TryStreamExt as _};
 use std::sync::Arc;
@@ -24,16 +25,33 @@ const NAME: usize = 32;
 const MOST_ENDED: usize = 32;
 /// Look-ups at once.
 const LOOKUPS: usize = 8;
+/// How long a message that sends everything may be between saying so and having sent it.
+const SENDING: Millis = Millis(10_000);
 
 /// What is kept cannot be read now.
 #[derive(Debug)]
 pub(super) struct Unknown;
+
+/// Why a message changed nothing of what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotKept {
+    /// Another message changed it meanwhile, or is sending all of it.
+    Overtaken,
+    /// Nobody knows whether it did.
+    InDoubt,
+    /// It cannot be written now.
+    Failed,
+}
 
 /// What is answered of a clarification.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub answers: Vec<AnswerEntry>,
     messages: Vec<String>,
+    /// The message that sends all of it, and since when.
+    sent_by: Option<(String, Timestamp)>,
+    /// Which writing of it this is; 0: there is none.
+    revision: u64,
 }
 
 impl Kept {
@@ -114,6 +132,8 @@ async fn read(hearing: &Hearing<'_>, card: &Card) -> Result<Kept, Unknown> {
     Ok(newest.map_or_else(Kept::default, |stored| Kept {
         answers: stored.draft.answers,
         messages: stored.draft.messages,
+        sent_by: stored.draft.sent_by.map(|by| (by, stored.stored_at)),
+        revision: stored.revision,
     }))
 }
 
@@ -122,35 +142,107 @@ fn tab(hearing: &Hearing<'_>) -> String {
     hearing.channel.surface.to_string()
 }
 
-/// Keeps what is answered now, and says whether it is kept. Whoever answers is there: the countdown
-/// stops.
+/// Keeps what is answered now. Whoever answers is there: the countdown stops.
 pub(super) async fn keep(
     hearing: &Hearing<'_>,
     card: &Arc<Card>,
     answers: Vec<AnswerEntry>,
-    before: Kept,
-) -> bool {
+    before: &Kept,
+) -> Result<(), NotKept> {
+    let mut messages = before.messages.clone();
+    messages.push(name(&hearing.answer_id));
+    messages.drain(..messages.len().saturating_sub(MOST_MESSAGES));
+    let draft = Draft {
+        messages,
+        ..draft(hearing, answers)
+    };
+    write(hearing, card, &draft, before).await?;
     let Hearing {
         gateway,
         channel,
         person,
         ..
     } = hearing;
-    let mut messages = before.messages;
-    messages.push(name(&hearing.answer_id));
-    messages.drain(..messages.len().saturating_sub(MOST_MESSAGES));
-    let draft = Draft {
-        tab: tab(hearing),
-        answers,
-        text: None,
-        messages,
-    };
-    if !drafts::keep(gateway, person, card, &draft).await {
-        return false;
-    }
     let trace = Trace::continuing(None);
     if let Err(error) = submit::hold(gateway, person, card, channel.surface.clone(), &trace).await {
         tracing::warn!(error = %error.error, channel = channel.name, "a countdown was not stopped");
     }
-    true
+    Ok(())
+}
+
+/// Notes that this message sends what is kept, so that none of the same moment adds to it and is told
+/// that it was kept. Returns what is kept then.
+pub(super) async fn sending(
+    hearing: &Hearing<'_>,
+    card: &Arc<Card>,
+    kept: Kept,
+) -> Result<Kept, NotKept> {
+    if card.clarification.questions.len() < 2 {
+        return Ok(kept);
+    }
+    let draft = Draft {
+        messages: kept.messages.clone(),
+        sent_by: Some(name(&hearing.answer_id)),
+        ..draft(hearing, kept.answers.clone())
+    };
+    let revision = write(hearing, card, &draft, &kept).await?;
+    Ok(Kept { revision, ..kept })
+}
+
+/// Notes that it was not sent after all. Where that fails, others wait a little longer.
+pub(super) async fn not_sent(hearing: &Hearing<'_>, card: &Card, kept: Kept) {
+    if card.clarification.questions.len() < 2 {
+        return;
+    }
+    let draft = Draft {
+        messages: kept.messages,
+        ..draft(hearing, kept.answers)
+    };
+    // It was logged.
+    let _ = drafts::keep_if(hearing.gateway, hearing.person, card, &draft, kept.revision).await;
+}
+
+fn draft(hearing: &Hearing<'_>, answers: Vec<AnswerEntry>) -> Draft {
+    Draft {
+        tab: tab(hearing),
+        answers,
+        text: None,
+        messages: Vec::new(),
+        sent_by: None,
+    }
+}
+
+async fn write(
+    hearing: &Hearing<'_>,
+    card: &Card,
+    draft: &Draft,
+    before: &Kept,
+) -> Result<u64, NotKept> {
+    if is_being_sent(hearing, card, before).await {
+        return Err(NotKept::Overtaken);
+    }
+    let (gateway, person) = (hearing.gateway, hearing.person);
+    match drafts::keep_if(gateway, person, card, draft, before.revision).await {
+        Ok(Some(revision)) => Ok(revision),
+        Ok(None) => Err(NotKept::Overtaken),
+        Err(LedgerError::InDoubt(_)) => Err(NotKept::InDoubt),
+        Err(_) => Err(NotKept::Failed),
+    }
+}
+
+/// Whether another message sends it: it said so a moment ago, or what it sent is not judged yet.
+async fn is_being_sent(hearing: &Hearing<'_>, card: &Card, kept: &Kept) -> bool {
+    let Some((by, at)) = &kept.sent_by else {
+        return false;
+    };
+    if *by == name(&hearing.answer_id) {
+        return false;
+    }
+    let (gateway, tenant) = (hearing.gateway, hearing.person.tenant());
+    if at.until(gateway.now()) <= SENDING {
+        return true;
+    }
+    let oldest = gateway.bus.inbox.oldest(tenant, &card.session, card.id());
+    let oldest = tokio::time::timeout(PATIENCE, oldest).await;
+    !matches!(oldest, Ok(Ok(None)))
 }

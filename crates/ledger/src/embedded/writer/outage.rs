@@ -169,8 +169,8 @@ impl Request {
         match self {
             Request::Append(append) => drop(append.done.send(Err(AppendError::Ledger(error)))),
             Request::Submit(submit) => drop(submit.done.send(Err(error))),
-            Request::Barrier(done) | Request::Draft { done, .. } => drop(done.send(Err(error))),
-            Request::Position { done, .. } => drop(done.send(Err(error))),
+            Request::Barrier(done) => drop(done.send(Err(error))),
+            Request::Put(put) => drop(put.done.send(Err(error))),
             // What is judged is known in memory, and removed once the file is open again.
             Request::Settle(_) | Request::Check => {}
         }
