@@ -49,6 +49,8 @@ pub struct Credential {
     pub expires_at: u64,
     /// Ids of the credentials it was derived from, the oldest first. Revoking any of them revokes it.
     pub parents: Vec<String>,
+    /// Whether it was made for one browser alone: who signs out there needs it no more.
+    pub browser: bool,
 }
 
 impl Credential {
@@ -93,6 +95,8 @@ pub(crate) struct Claims {
     pub exp: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub browser: bool,
 }
 
 pub(crate) const ISSUER: &str = "askbus";
@@ -108,6 +112,7 @@ impl From<Claims> for Credential {
             groups: claims.groups,
             expires_at: claims.exp,
             parents: claims.parents,
+            browser: claims.browser,
         }
     }
 }

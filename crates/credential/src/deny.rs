@@ -8,10 +8,13 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// Ids of revoked credentials, re-read whenever the file changes.
 pub(crate) struct DenyList {
     ids: Arc<ArcSwap<HashSet<String>>>,
+    /// Told whenever it was read again.
+    changed: watch::Sender<()>,
     // Stops watching when dropped.
     _watcher: notify::RecommendedWatcher,
 }
@@ -22,13 +25,15 @@ impl DenyList {
     pub(crate) fn follow(dir: &Path) -> Result<Self, CredentialError> {
         let path = dir.join(DENY_LIST);
         let ids = Arc::new(ArcSwap::from_pointee(read(&path)));
-        let (shared, file) = (Arc::clone(&ids), path.clone());
+        let changed = watch::Sender::new(());
+        let (shared, file, tell) = (Arc::clone(&ids), path.clone(), changed.clone());
         let mut watcher =
             notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
                 if let Ok(event) = event
                     && !event.kind.is_access()
                 {
                     shared.store(Arc::new(read(&file)));
+                    tell.send_replace(());
                 }
             })
             .map_err(|e| CredentialError::file(&path, e))?;
@@ -39,8 +44,13 @@ impl DenyList {
         ids.store(Arc::new(read(&path)));
         Ok(Self {
             ids,
+            changed,
             _watcher: watcher,
         })
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     pub(crate) fn contains(&self, id: &str) -> bool {

@@ -41,6 +41,13 @@ pub struct Grant {
     pub life: Duration,
 }
 
+/// Where a credential comes from.
+#[derive(Debug, Default)]
+struct Origin {
+    parents: Vec<String>,
+    browser: bool,
+}
+
 /// The record of a credential; never the credential itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
@@ -111,13 +118,23 @@ impl Issuer {
         Ok((token, issued))
     }
 
-    /// Makes a credential without a record, for browser sign-ins.
+    /// Makes a credential without a record.
     pub fn sign(&self, grant: &Grant) -> Result<(String, Issued), CredentialError> {
-        self.sign_until(grant, u64::MAX, Vec::new())
+        self.sign_until(grant, u64::MAX, Origin::default())
+    }
+
+    /// Makes a credential for one browser, without a record.
+    pub fn sign_browser(&self, grant: &Grant) -> Result<(String, Issued), CredentialError> {
+        let origin = Origin {
+            parents: Vec::new(),
+            browser: true,
+        };
+        self.sign_until(grant, u64::MAX, origin)
     }
 
     /// Makes a credential for one more browser of the bearer of `parent`, without a record. It says
-    /// what `parent` says, lives no longer, and is revoked with it.
+    /// what `parent` says, lives no longer, and is revoked with it; only that of another browser ends
+    /// when its person signs out there, which is nothing to this one.
     ///
     /// # Errors
     /// [`CredentialError::Expired`] when the life of `parent` is over.
@@ -138,15 +155,21 @@ impl Issuer {
             life,
         };
         let mut parents = parent.parents.clone();
-        parents.push(parent.id.clone());
-        self.sign_until(&grant, parent.expires_at, parents)
+        if !parent.browser {
+            parents.push(parent.id.clone());
+        }
+        let origin = Origin {
+            parents,
+            browser: true,
+        };
+        self.sign_until(&grant, parent.expires_at, origin)
     }
 
     fn sign_until(
         &self,
         grant: &Grant,
         latest: u64,
-        parents: Vec<String>,
+        origin: Origin,
     ) -> Result<(String, Issued), CredentialError> {
         let now = unix_seconds();
         let issued = Issued {
@@ -170,7 +193,8 @@ impl Issuer {
             groups: grant.groups.clone(),
             iat: now,
             exp: issued.expires_at,
-            parents,
+            parents: origin.parents,
+            browser: origin.browser,
         };
         let token = jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), &claims, &self.key)
             .map_err(|e| CredentialError::file(&self.dir, e))?;

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
 
 /// Verifies credentials; cheap to clone.
 #[derive(Clone)]
@@ -126,6 +127,12 @@ impl Verifier {
             return Err(CredentialError::Revoked);
         }
         Ok(())
+    }
+
+    /// Hears whenever the deny list was read again: whoever serves somebody for long looks then whether
+    /// they still may be served.
+    pub fn revocations(&self) -> watch::Receiver<()> {
+        self.inner.denied.changes()
     }
 
     /// Eight hexadecimal digits that name the key; two services on one machine with different keys

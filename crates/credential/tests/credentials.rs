@@ -171,6 +171,30 @@ fn a_child_says_the_same_lives_no_longer_and_is_revoked_with_every_one_it_came_f
 }
 
 #[test]
+fn who_signs_out_in_one_browser_stays_signed_in_in_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let issuer = Issuer::open_or_create(dir.path()).unwrap();
+    let verifier = Verifier::open(dir.path()).unwrap();
+    let own = issuer.sign_browser(&grant(Role::Person, HOUR)).unwrap();
+    let own = verifier.verify(&own.0).unwrap();
+    let (issued, _) = issuer.issue(&grant(Role::Person, HOUR)).unwrap();
+    let issued = verifier.verify(&issued).unwrap();
+    assert_eq!((own.browser, issued.browser), (true, false));
+    let beside = issuer.sign_child(&own, HOUR).unwrap().0;
+    let beneath = issuer.sign_child(&issued, HOUR).unwrap().0;
+    assert!(verifier.verify(&beneath).unwrap().browser);
+    assert_eq!(verifier.verify(&beneath).unwrap().parents, [issued.id]);
+    issuer.revoke(&own.id).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while verifier.still_holds(&own).is_ok() {
+        assert!(Instant::now() < deadline, "the deny list was not followed");
+        std::thread::yield_now();
+    }
+    let beside = verifier.verify(&beside).unwrap();
+    assert_eq!((beside.browser, beside.parents.len()), (true, 0));
+}
+
+#[test]
 fn keys_are_private_and_never_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let (token, _) = Issuer::open_or_create(dir.path())

@@ -160,6 +160,8 @@ export class Connection {
 
   /** @param {any} message */
   #take(message) {
+    // A log that ends before what is known here is another one.
+    if (message.event === 'hello' && message.seq < this.#lastSeq) this.#lastSeq = message.seq;
     if (typeof message.seq === 'number') this.#lastSeq = Math.max(this.#lastSeq, message.seq);
     this.#handlers.message(message);
   }

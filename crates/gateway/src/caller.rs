@@ -282,5 +282,5 @@ impl FromRequestParts<Arc<Gateway>> for Reader {
 
 /// Why a credential no longer holds, if it does not.
 pub(crate) fn recheck(gateway: &Gateway, caller: &Caller) -> Option<CredentialError> {
-    gateway.verifier.verify(&caller.token).err()
+    gateway.verifier.still_holds(&caller.credential).err()
 }

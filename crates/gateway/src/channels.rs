@@ -195,6 +195,7 @@ fn acting(
             groups: person.groups.clone(),
             expires_at: u64::MAX,
             parents: Vec::new(),
+            browser: false,
         },
         token: String::new(),
         browser: false,

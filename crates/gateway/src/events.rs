@@ -1,8 +1,8 @@
 //! `GET /api/events`: what a socket says, for whoever cannot open one. It answers at once when the log
 //! has gone on since `after`, else as soon as it does, at the latest after 25 seconds.
 
-use crate::caller::Person;
-use crate::feed::{self, Snapshot, Written};
+use crate::caller::{Person, recheck};
+use crate::feed::{self, Behind, Snapshot, Written};
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::presence::Seat;
@@ -64,12 +64,17 @@ pub(crate) async fn show(
         panel: query.surface.as_deref() == Some("panel"),
         tab: query.tab.as_deref().map(drafts::cut_tab),
     };
-    if !gateway.feed.catches_up(&*gateway.bus.ledger, after).await {
+    let caught_up = gateway.feed.catches_up(&*gateway.bus.ledger, after).await;
+    let after = caught_up.map_err(|Behind| {
         let message = "this instance is behind; nothing was lost; try again in a moment";
-        return Err(Refusal::new(ErrorCode::Unavailable, message));
-    }
+        Refusal::new(ErrorCode::Unavailable, message)
+    })?;
     let since = since.map(Timestamp::from_unix_millis);
     let news = look.events(after, since).await;
+    if let Some(ended) = recheck(&gateway, &person.0) {
+        let message = format!("{ended}; nothing is told; sign in again");
+        return Err(Refusal::new(ErrorCode::Unauthenticated, message));
+    }
     Ok(ok(&json!({
         "ok": true,
         "events": news.events,
@@ -217,9 +222,19 @@ impl Look<'_> {
                 }
             }
         };
+        let mut revocations = self.gateway.verifier.revocations();
+        let ended = async {
+            while revocations.changed().await.is_ok() {
+                if recheck(self.gateway, &self.person.0).is_some() {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             biased;
             () = self.gateway.shutdown.cancelled() => {}
+            () = ended => {}
             // When nothing comes, that is told.
             _ = tokio::time::timeout(PATIENCE, next) => {}
         }

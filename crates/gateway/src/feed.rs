@@ -14,6 +14,7 @@ use askbus_telemetry::Kind;
 use askbus_wire::codec::Decoded;
 use drafts::Lately;
 pub(crate) use drafts::Written;
+pub(crate) use looks::Behind;
 pub(crate) use news::{News, Snapshot, Viewer};
 pub(crate) use older::Known;
 use std::collections::{HashMap, HashSet};

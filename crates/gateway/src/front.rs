@@ -3,9 +3,10 @@
 
 use crate::caller::{LocalScript, Shown};
 use crate::gateway::Gateway;
+use crate::page::Text;
 use crate::reply::Refusal;
 use crate::trace;
-use crate::{body, fence, mcp, passthrough, sign_in};
+use crate::{body, fence, mcp, page, passthrough};
 use askbus_wire::error::ErrorCode;
 use axum::Router;
 use axum::body::Body;
@@ -27,7 +28,8 @@ pub(crate) async fn admit(
     let (body, ended) = body::watch(body);
     let mut request = Request::from_parts(parts, body);
     let path = request.uri().path().to_owned();
-    let method = request.method().clone();
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let headers = request.headers().clone();
     let trace = trace::of(request.headers());
     let traced = trace.as_str().to_owned();
     let mut response = match gate(gateway, peer, &request) {
@@ -38,9 +40,13 @@ pub(crate) async fn admit(
                 // A client of gRPC cannot read anything else.
                 return refused.0.to_status().into_http();
             }
-            refused.into_response()
+            if page::is_wanted(&method, &headers) {
+                page::refused(&uri, &headers, &refused.0)
+            } else {
+                refused.into_response()
+            }
         }
-        Ok(Entry::SignInPage) => sign_in::page_for_strangers(),
+        Ok(Entry::SignInPage) => page::to_sign_in(&headers, Text::Stranger),
         Ok(Entry::In(shown, script)) => {
             if passthrough::is_grpc(request.headers()) {
                 return passthrough::forward(gateway, &shown, &trace, request).await;

@@ -24,6 +24,7 @@ mod mcp;
 mod metrics;
 mod options;
 mod pace;
+mod page;
 mod params;
 mod passthrough;
 mod people;

@@ -5,6 +5,7 @@ use crate::caller::{Person, Shown};
 use crate::fence;
 use crate::gateway::Gateway;
 use crate::options::SignIn;
+use crate::page::{self, Text};
 use crate::reply::{Refusal, ok};
 use askbus_credential::{Credential, CredentialError, Grant, Role};
 use askbus_wire::error::ErrorCode;
@@ -116,17 +117,13 @@ pub(crate) async fn by_link(
         .query()
         .and_then(|q| form_field(q.as_bytes(), "code"))
         .unwrap_or_default();
-    let stale = || {
-        let text =
-            "This link was used before or is too old. The command askbus up prints a fresh one.";
-        // Who is signed in already wants the panel; who is not is told there, in their language.
-        Ok(page(StatusCode::UNAUTHORIZED, Some("/?link=stale"), text))
-    };
+    // Who is signed in already wants the panel; who is not is told there.
+    let stale = || Ok(page::leading_on(&headers, Text::Stale, "/?link=stale"));
     let (Some(whose), Some(sign_in)) = (gateway.desk.spend(&code), &gateway.desk.sign_in) else {
         return stale();
     };
     let signed = match &whose {
-        Whose::Own(grant) => sign_in.issuer.sign(grant),
+        Whose::Own(grant) => sign_in.issuer.sign_browser(grant),
         Whose::Bearer(parent) => sign_in.issuer.sign_child(parent, sign_in.life),
     };
     let (token, issued) = match signed {
@@ -140,11 +137,7 @@ pub(crate) async fn by_link(
     };
     // Not a redirect: after a link from elsewhere a browser would follow it as a cross-site
     // navigation, without a strict cookie. A navigation that this page begins is same-site.
-    let mut response = page(
-        StatusCode::OK,
-        Some("/"),
-        "You are signed in. The panel opens now.",
-    );
+    let mut response = page::leading_on(&headers, Text::SignedIn, "/");
     let life = left(issued.expires_at);
     set_cookie(&gateway, &headers, &mut response, &token, life);
     Ok(response)
@@ -174,11 +167,8 @@ pub(crate) async fn by_credential(
     let credential = match gateway.verifier.verify(token.trim()) {
         Ok(credential) => credential,
         Err(error) if form => {
-            return Ok(page(
-                StatusCode::UNAUTHORIZED,
-                None,
-                &format!("Not signed in: {error}."),
-            ));
+            tracing::debug!(%error, "a form's credential was refused");
+            return Ok(page::to_sign_in(&parts.headers, Text::NotSignedIn));
         }
         Err(error) => {
             let message = format!("{error}; you are not signed in; ask for another credential");
@@ -191,11 +181,7 @@ pub(crate) async fn by_credential(
     }
     let life = left(credential.expires_at);
     let mut response = if form {
-        page(
-            StatusCode::OK,
-            Some("/"),
-            "You are signed in. The panel opens now.",
-        )
+        page::leading_on(&parts.headers, Text::SignedIn, "/")
     } else {
         ok(&json!({"ok": true, "person": credential.subject}))
     };
@@ -203,21 +189,45 @@ pub(crate) async fn by_credential(
     Ok(response)
 }
 
-/// `POST /api/sign-out`: forgets the cookie, and ends the live connections of all tabs that have it.
+/// `POST /api/sign-out`: forgets the cookie, and ends the live connections of all tabs that have it. A
+/// credential that was made for this browser is revoked; one that was brought here is its owner's.
 pub(crate) async fn out(
     State(gateway): State<Arc<Gateway>>,
     Extension(shown): Extension<Shown>,
     headers: HeaderMap,
 ) -> Response {
+    let mut revoked = false;
     if let Shown::Good(caller) = shown
         && caller.browser
     {
+        revoked = caller.credential.browser && revoke(&gateway, &caller.credential.id).await;
         // An error only says that no connection is open.
         let _ = gateway.signed_out.send(caller.credential.id.clone());
     }
-    let mut response = ok(&json!({"ok": true}));
+    let mut response = ok(&json!({"ok": true, "revoked": revoked}));
     set_cookie(&gateway, &headers, &mut response, "", Duration::ZERO);
     response
+}
+
+/// Puts a credential on the deny list, which every service of the installation follows.
+async fn revoke(gateway: &Arc<Gateway>, id: &str) -> bool {
+    let (gateway, id) = (Arc::clone(gateway), id.to_owned());
+    let writing = tokio::task::spawn_blocking(move || {
+        let sign_in = gateway.desk.sign_in.as_ref()?;
+        Some(sign_in.issuer.revoke(&id))
+    });
+    match writing.await {
+        Ok(Some(Ok(()))) => true,
+        Ok(None) => false,
+        Ok(Some(Err(error))) => {
+            tracing::error!(%error, "the credential of a browser could not be revoked");
+            false
+        }
+        Err(error) => {
+            tracing::error!(%error, "the credential of a browser could not be revoked");
+            false
+        }
+    }
 }
 
 /// `POST /api/sign-in-link`: a link for one more browser of the same person.
@@ -259,12 +269,6 @@ pub(crate) async fn me(State(gateway): State<Arc<Gateway>>, person: Person) -> R
     }))
 }
 
-/// What a browser without a credential sees from elsewhere (401).
-pub(crate) fn page_for_strangers() -> Response {
-    let text = "Open the sign-in link you were given, or paste your credential.";
-    page(StatusCode::UNAUTHORIZED, None, text)
-}
-
 /// How long it is until a moment in Unix seconds.
 fn left(expires_at: u64) -> Duration {
     let now = SystemTime::now()
@@ -296,42 +300,6 @@ fn set_cookie(
     if let Ok(value) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(header::SET_COOKIE, value);
     }
-}
-
-/// A page without scripts; `next` is where it leads by itself.
-fn page(status: StatusCode, next: Option<&str>, text: &str) -> Response {
-    let body = match next {
-        Some(next) => format!("<p><a href=\"{next}\">Open the panel</a></p>"),
-        None => "<form method=\"post\" action=\"/api/sign-in\">\
-                 <label class=\"caption\" for=\"credential\">Credential</label><div class=\"row field\">\
-                 <input id=\"credential\" name=\"credential\" type=\"password\" autocomplete=\"off\" required>\
-                 <button class=\"primary\">Sign in</button></div></form>"
-            .to_owned(),
-    };
-    let refresh = next.map(|n| format!("<meta http-equiv=\"refresh\" content=\"0;url={n}\">"));
-    let html = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">{}<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\"><title>Askbus</title>\
-         <link rel=\"icon\" href=\"/assets/favicon.svg\" type=\"image/svg+xml\">\
-         <link rel=\"stylesheet\" href=\"/assets/styles.css\">\
-         <link rel=\"stylesheet\" href=\"/assets/views.css\"></head><body><main>\
-         <section class=\"sign-in\"><h1>Askbus</h1><p>{text}</p>{body}</section></main></body></html>",
-        refresh.unwrap_or_default(),
-    );
-    let mut response = Response::new(Body::from(html));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/html; charset=utf-8"),
-    );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // With no-referrer a browser would send the form with Origin: null, which the fence refuses.
-    headers.insert(
-        header::REFERRER_POLICY,
-        HeaderValue::from_static("same-origin"),
-    );
-    response
 }
 
 /// One field of a form or a query.

@@ -11,6 +11,7 @@ pub(crate) use studio::{hello, ready};
 
 use crate::body;
 use crate::caller::{Person, recheck};
+use crate::feed::Behind;
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::presence::Seat;
@@ -192,15 +193,13 @@ impl Socket {
         stream: &mut (impl futures::Stream<Item = Result<Message, axum::Error>> + Unpin),
     ) -> Step {
         let mut signed_out = self.gateway.signed_out.subscribe();
-        if !self
-            .gateway
-            .feed
-            .catches_up(&*self.gateway.bus.ledger, after)
-            .await
-        {
+        let mut revocations = self.gateway.verifier.revocations();
+        let (feed, ledger) = (&self.gateway.feed, &*self.gateway.bus.ledger);
+        let caught_up = feed.catches_up(ledger, after).await;
+        let after = caught_up.map_err(|Behind| {
             let reason = "this instance is behind; reconnect";
-            return Err(End::Close(close_code::AGAIN, reason));
-        }
+            End::Close(close_code::AGAIN, reason)
+        })?;
         let mut seen = after.unwrap_or(u64::MAX);
         let mut snapshot = self.gateway.feed.snapshot(&self.person.viewer(), seen);
         if self.speech == Speech::Studio {
@@ -222,6 +221,7 @@ impl Socket {
                     return Err(End::Close(close_code::AWAY, "the service is stopping; reconnect"));
                 }
                 signed_out = signed_out.recv() => self.check_on_browser(signed_out)?,
+                Ok(()) = revocations.changed() => self.check_on_credential()?,
                 frame = stream.next(), if self.in_flight.len() < MAX_IN_FLIGHT => self.hear(frame).await?,
                 Some(done) = self.in_flight.next(), if !self.in_flight.is_empty() => {
                     for object in done {
@@ -236,6 +236,7 @@ impl Socket {
                             }
                             seen = seq;
                         }
+                        self.check_on_credential()?;
                         self.tell(&news).await?;
                     }
                     Err(RecvError::Lagged(_)) => {
@@ -266,7 +267,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Nothing is done for somebody whose credential has come to its end since.
+    /// Nothing is done for somebody, and nothing told, whose credential has come to its end since.
     fn check_on_credential(&self) -> Step {
         if recheck(&self.gateway, &self.person.0).is_some() {
             let reason = "the credential no longer holds; sign in";

@@ -98,6 +98,50 @@ async fn the_fence_stands_before_every_handler() {
 
 // contract: D14
 #[tokio::test(flavor = "multi_thread")]
+async fn a_browser_under_an_unknown_name_is_told_in_its_language_what_to_do() {
+    let world = World::start().await;
+    let window = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let open = async |accept: &str, language: &str| {
+        let request = world
+            .http
+            .get(world.url("/"))
+            .header("host", "my-laptop.local:7410")
+            .header("accept", accept)
+            .header("accept-language", language);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 403);
+        let kind = response.headers()["content-type"].to_str().unwrap();
+        let kind = kind.to_owned();
+        (kind, response.text().await.unwrap())
+    };
+    for (language, tag, words) in [
+        (
+            "en-GB,en;q=0.9",
+            "en",
+            "does not answer under the name my-laptop.local.",
+        ),
+        (
+            "zh-CN,zh;q=0.9,en;q=0.8",
+            "zh",
+            "本服务不以 my-laptop.local 这个名称",
+        ),
+    ] {
+        let (kind, page) = open(window, language).await;
+        assert_eq!(kind, "text/html; charset=utf-8");
+        assert!(page.contains(&format!("<html lang=\"{tag}\">")), "{page}");
+        assert!(page.contains(words), "{page}");
+        let command = "<pre>askbus up --host-names my-laptop.local</pre>";
+        assert!(page.contains(command), "{page}");
+    }
+    let (kind, body) = open("application/json", "zh").await;
+    assert_eq!(kind, "application/json");
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["reason"], "WRONG_HOST", "{body}");
+    world.end().await;
+}
+
+// contract: D14
+#[tokio::test(flavor = "multi_thread")]
 async fn a_script_of_this_machine_may_look_and_nothing_else() {
     let world = World::start().await;
     let id = world

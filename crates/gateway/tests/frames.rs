@@ -106,28 +106,6 @@ async fn of_many_at_once_each_is_taken() {
 
 // contract: E12
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_from_another_log_is_told_what_is_the_case() {
-    let world = World::start().await;
-    let ann = world.person("ann");
-    let id = world
-        .ask("s", Dialect::Ask, json!({"question": "Here?"}))
-        .await;
-    let last = world.bus.ledger.last_seq().await.unwrap();
-    // As after the folder was removed under an open page: this log has never been there.
-    let ahead = format!("/ws?after={}", last + 1_000);
-    let mut socket = world.socket(&ahead, &ann).await;
-    let (state, _) = world.session("local", "s").await;
-    assert!(state.active_turn().is_some());
-    let hello = socket.next().await.unwrap();
-    assert_eq!(hello["event"], "hello", "told from the beginning");
-    socket
-        .until(|o| o["event"] == "ready" && o["pending"] == json!([id.to_string()]))
-        .await;
-    world.end().await;
-}
-
-// contract: E12
-#[tokio::test(flavor = "multi_thread")]
 async fn a_credential_that_was_revoked_does_nothing_more_over_an_open_socket() {
     let world = World::start().await;
     let (token, token_id) = world.issued(Role::Person, "ann", "local", &["default"]);

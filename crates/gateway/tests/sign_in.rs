@@ -175,3 +175,77 @@ async fn a_link_neither_outlives_its_credential_nor_survives_its_revocation() {
         .expect("the cookie is revoked with the credential it came from");
     world.end().await;
 }
+
+async fn sign_out(world: &World, cookie: &str) -> Value {
+    let request = world
+        .http
+        .post(world.url("/api/sign-out"))
+        .header("cookie", cookie);
+    request.send().await.unwrap().json().await.unwrap()
+}
+
+async fn refused(world: &World, cookie: &str) {
+    let denied = async { while me(world, cookie).await.0 != 401 {} };
+    tokio::time::timeout(world::BOUND, denied)
+        .await
+        .expect("the cookie is good no more");
+}
+
+// contract: D14
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signs_out_ends_what_was_made_for_the_browser_and_not_what_was_brought() {
+    let world = World::start().await;
+    let link = world.gateway.as_ref().unwrap().sign_in_url().unwrap();
+    let cookie = cookie_of(&world.http.get(&link).send().await.unwrap());
+    // Another browser of the same person, by a link of the first.
+    let more = world
+        .http
+        .post(world.url("/api/sign-in-link"))
+        .header("cookie", &cookie)
+        .json(&json!({}));
+    let more: Value = more.send().await.unwrap().json().await.unwrap();
+    let more = world.http.get(more["url"].as_str().unwrap());
+    let other = cookie_of(&more.send().await.unwrap());
+    assert_eq!(me(&world, &cookie).await.0, 200);
+    // Whoever copied the cookie before has nothing of it.
+    assert_eq!(sign_out(&world, &cookie).await["revoked"], true);
+    refused(&world, &cookie).await;
+    assert_eq!(me(&world, &other).await.0, 200);
+
+    let ann = world.person("ann");
+    let brought = world
+        .http
+        .post(world.url("/api/sign-in"))
+        .json(&json!({"credential": ann}));
+    let brought = cookie_of(&brought.send().await.unwrap());
+    assert_eq!(sign_out(&world, &brought).await["revoked"], false);
+    assert_eq!(me(&world, &brought).await.0, 200, "the file's own holds");
+    world.end().await;
+}
+
+// contract: D14
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signs_out_at_one_gateway_is_signed_out_at_the_others() {
+    let mut world = World::start().await;
+    let second = world.second(&world.bus).await;
+    let link = world.gateway.as_ref().unwrap().sign_in_url().unwrap();
+    let cookie = cookie_of(&world.http.get(&link).send().await.unwrap());
+    let own = std::mem::replace(&mut world.address, second.address());
+    let mut socket = world
+        .try_socket("/ws", &[("cookie", &cookie)])
+        .await
+        .unwrap();
+    let replay = socket.replay().await;
+    let seq = replay.last().unwrap()["seq"].as_u64().unwrap();
+    let news = world
+        .http
+        .get(world.url(&format!("/api/events?after={seq}")))
+        .header("cookie", &cookie);
+    world.address = own;
+    let (news, out) = tokio::join!(news.send(), sign_out(&world, &cookie));
+    assert_eq!(out["revoked"], true);
+    assert_eq!(socket.next().await, Err(Some(1008)));
+    assert_eq!(news.unwrap().status(), 401, "nobody waits on for news");
+    second.end().await;
+    world.end().await;
+}

@@ -197,7 +197,9 @@ impl Line {
                         continue;
                     };
                     if let Some(seq) = object.get("seq").and_then(Value::as_u64) {
-                        self.after = self.after.max(Some(seq));
+                        // A log that ends before what is known here is another one.
+                        let begins = object.get("event").is_some_and(|event| event == "hello");
+                        self.after = if begins { Some(seq) } else { self.after.max(Some(seq)) };
                     }
                     if self.tell.send(News::Object(object)).await.is_err() {
                         return End::Done;

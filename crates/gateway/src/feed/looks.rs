@@ -10,23 +10,35 @@ use std::time::Duration;
 /// How long somebody waits who knows more of the log than this picture shows.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(5);
 
+/// The log cannot be shown as far as somebody knows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Behind;
+
 impl Feed {
-    /// Waits until the picture shows what somebody knows already, from another instance; false when it
-    /// does not come to that: what waits there would look as if it were over. Of another log than this
-    /// one nobody knows anything.
-    pub(crate) async fn catches_up(&self, ledger: &dyn Ledger, known: Option<u64>) -> bool {
-        let Some(known) = known.filter(|known| *known > self.folded()) else {
-            return true;
+    /// Waits until the picture shows what somebody knows already, from another instance, and says up to
+    /// where they know this log: what they know of another one is nothing here.
+    ///
+    /// # Errors
+    /// It does not come to that: what waits there would look as if it were over.
+    pub(crate) async fn catches_up(
+        &self,
+        ledger: &dyn Ledger,
+        known: Option<u64>,
+    ) -> Result<Option<u64>, Behind> {
+        let Some(ahead) = known.filter(|known| *known > self.folded()) else {
+            return Ok(known);
         };
         let reached = async {
             match ledger.last_seq().await {
-                Ok(last) if known > last => {}
-                _ => self.reach(known).await,
+                Ok(last) if ahead > last => None,
+                _ => {
+                    self.reach(ahead).await;
+                    known
+                }
             }
         };
-        tokio::time::timeout(CATCHES_UP_WITHIN, reached)
-            .await
-            .is_ok()
+        let reached = tokio::time::timeout(CATCHES_UP_WITHIN, reached);
+        reached.await.map_err(|_| Behind)
     }
 
     /// The card with this id, whoever may see it.

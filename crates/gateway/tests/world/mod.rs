@@ -8,6 +8,8 @@
     clippy::indexing_slicing
 )]
 
+pub mod second;
+
 use askbus_credential::{Grant, Issuer, Role, Verifier};
 use askbus_domain::{
     Answer, AskCommand, AskId, AskerId, AskerInfo, BeginCommand, BeginId, ClarifyId, Command,
