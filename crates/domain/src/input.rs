@@ -18,6 +18,7 @@ use given::{Given, Ignored};
 use question::{choice, nth_id, parse_question, refuse_secret};
 use serde_json::{Map, Value, json};
 use shape::required_text;
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// What the caller wants of the clock. A wish is kept as it was said; the clock bounds it.
@@ -82,8 +83,8 @@ impl AskInput {
 
 type Parsed<T> = Result<T, InvalidQuestion>;
 
-fn invalid<T>(field: impl Into<String>, problem: impl Into<String>) -> Parsed<T> {
-    Err(InvalidQuestion::new(field, problem))
+fn invalid<T>(field: impl Display, problem: impl Into<String>) -> Parsed<T> {
+    Err(InvalidQuestion::new(field.to_string(), problem))
 }
 
 /// Reads a tool call's arguments in the given dialect.
@@ -192,7 +193,8 @@ fn parse_plain(dialect: Dialect, object: &Map<String, Value>) -> Parsed<AskInput
                 );
             }
             for (i, item) in items.iter().enumerate() {
-                let label = required_text(Some(item), &format!("choices[{i}]"), MAX_LABEL_CHARS)?;
+                let label =
+                    required_text(Some(item), format_args!("choices[{i}]"), MAX_LABEL_CHARS)?;
                 if !labels.contains(&label) {
                     labels.push(label);
                 }

@@ -42,6 +42,10 @@ impl Field {
 
 /// A name as it is compared.
 pub(super) fn plain(name: &str) -> String {
+    if name.is_ascii() {
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        return letters.map(|c| c.to_ascii_lowercase()).collect();
+    }
     let letters = name.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }

@@ -11,6 +11,7 @@ use crate::{
     MAX_HEADER_CHARS, MAX_LABEL_CHARS, MAX_QUESTION_CHARS, OptionId, Question, QuestionId,
 };
 use serde_json::{Map, Value};
+use std::fmt::Display;
 
 /// Names of a question's text.
 pub(super) const TEXT: Names = &["question", "text", "prompt"];
@@ -65,12 +66,12 @@ pub(super) fn parse_question(
     let lacks_options = !given.has(OPTIONS);
     let raw = match given.take(OPTIONS) {
         None => Vec::new(),
-        Some(list) => as_list(list, &format!("{at}.options"))?,
+        Some(list) => as_list(list, format_args!("{at}.options"))?,
     };
     let limit = Dialect::Ask.max_options();
     if raw.len() > limit {
         return invalid(
-            format!("{at}.options"),
+            format_args!("{at}.options"),
             format!("may hold at most {limit} items"),
         );
     }
@@ -87,10 +88,14 @@ pub(super) fn parse_question(
     let question = Question {
         id: nth_id("q", index, QuestionId::new)?,
         header: header_of(given.take(HEADER).as_ref(), &at)?,
-        question: required_text(text.as_ref(), &format!("{at}.question"), MAX_QUESTION_CHARS)?,
+        question: required_text(
+            text.as_ref(),
+            format_args!("{at}.question"),
+            MAX_QUESTION_CHARS,
+        )?,
         explanation: optional_text(
             explanation.as_ref(),
-            &format!("{at}.explanation"),
+            format_args!("{at}.explanation"),
             MAX_EXPLANATION_CHARS,
         )?,
         multi_select,
@@ -128,8 +133,8 @@ pub(super) fn given_of(index: usize, item: Value) -> Parsed<Given> {
 pub(super) fn opened(mut given: Given, at: &str) -> Parsed<Given> {
     if let Some(text) = given.peek(TEXT) {
         if let Value::String(text) = text {
-            let field = format!("{at}.question");
-            refuse_broken(text, &field, |text| begins_with_field(text, is_of_question))?;
+            let field = format_args!("{at}.question");
+            refuse_broken(text, field, |text| begins_with_field(text, is_of_question))?;
         }
         if let Some(inner) = object_with(text, is_of_question) {
             given.take(TEXT);
@@ -141,7 +146,7 @@ pub(super) fn opened(mut given: Given, at: &str) -> Parsed<Given> {
 
 /// A title: what is too long of it is cut, because nobody sees more than its beginning.
 fn header_of(value: Option<&Value>, at: &str) -> Parsed<String> {
-    let whole = optional_text(value, &format!("{at}.header"), usize::MAX)?.unwrap_or_default();
+    let whole = optional_text(value, format_args!("{at}.header"), usize::MAX)?.unwrap_or_default();
     let kept: String = whole.chars().take(MAX_HEADER_CHARS).collect();
     Ok(kept.trim_end().to_owned())
 }
@@ -153,29 +158,29 @@ fn parse_option(
     question: &str,
     ignored: &mut Ignored,
 ) -> Parsed<(Choice, bool)> {
-    let at = format!("{question}.options[{index}]");
-    let item = match object_with(&item, is_of_option) {
-        Some(object) => Value::Object(object),
-        None => item,
+    let at = format_args!("{question}.options[{index}]");
+    let as_text = match &item {
+        Value::String(_) => object_with(&item, is_of_option),
+        _ => None,
     };
-    let object = match item {
-        Value::Object(object) => object,
-        other => {
+    let object = match (as_text, item) {
+        (Some(object), _) | (None, Value::Object(object)) => object,
+        (None, other) => {
             if let Value::String(text) = &other {
-                refuse_broken(text, &at, |text| begins_with_field(text, is_of_option))?;
+                refuse_broken(text, at, |text| begins_with_field(text, is_of_option))?;
             }
-            return Ok((choice(index, label_of(Some(&other), &at)?, None)?, false));
+            return Ok((choice(index, label_of(Some(&other), at)?, None)?, false));
         }
     };
     // A label may be any word.
     let mut given = Given::exact(object, &format!("{question}.options."));
-    refuse_secret(&given, &at)?;
+    refuse_secret(&given, at)?;
     let description = optional_text(
         given.take(DESCRIPTION).filter(|d| !is_absent(d)).as_ref(),
-        &format!("{at}.description"),
+        format_args!("{at}.description"),
         MAX_DESCRIPTION_CHARS,
     )?;
-    let label = label_of(given.take(LABEL).as_ref(), &format!("{at}.label"))?;
+    let label = label_of(given.take(LABEL).as_ref(), format_args!("{at}.label"))?;
     let mark = given.take(RECOMMENDED).as_ref().and_then(flag);
     let left = Left {
         known: "",
@@ -187,7 +192,7 @@ fn parse_option(
     Ok((choice(index, label, description)?, mark == Some(true)))
 }
 
-fn label_of(value: Option<&Value>, field: &str) -> Parsed<String> {
+fn label_of(value: Option<&Value>, field: impl Display) -> Parsed<String> {
     match value {
         Some(plain @ (Value::Number(_) | Value::Bool(_))) => Ok(plain.to_string()),
         label => required_text(label, field, MAX_LABEL_CHARS),
@@ -212,15 +217,15 @@ pub(super) fn nth_id<T>(
 
 /// One bound of a selection.
 fn bound_of(value: Option<&Value>, name: &str, options: usize, at: &str) -> Parsed<Option<u8>> {
-    let field = || format!("{at}.{name}");
+    let field = format_args!("{at}.{name}");
     let Some(value) = value else { return Ok(None) };
     match whole(value).and_then(|n| usize::try_from(n).ok()) {
         Some(n) if n <= options => Ok(u8::try_from(n).ok()),
         Some(_) => invalid(
-            field(),
+            field,
             format!("may be at most {options}, the number of options"),
         ),
-        None => invalid(field(), "must be a whole number, not negative"),
+        None => invalid(field, "must be a whole number, not negative"),
     }
 }
 
@@ -228,7 +233,7 @@ fn bound_of(value: Option<&Value>, name: &str, options: usize, at: &str) -> Pars
 fn selection_of(given: &mut Given, options: usize, at: &str) -> Parsed<(bool, Option<Bounds>)> {
     let multi = given.take(MULTI);
     let (min, max) = (given.take(MIN), given.take(MAX));
-    let field = format!("{at}.multi_select");
+    let field = format_args!("{at}.multi_select");
     let min = bound_of(min.as_ref(), "min_select", options, at)?.filter(|n| *n > 0);
     let max = bound_of(max.as_ref(), "max_select", options, at)?;
     // Where nothing can be chosen, nothing bounds it.
@@ -236,14 +241,14 @@ fn selection_of(given: &mut Given, options: usize, at: &str) -> Parsed<(bool, Op
     // No bound is allowed to make every choice wrong.
     if max == Some(0) || max.is_some_and(|max| min > Some(max)) {
         return invalid(
-            format!("{at}.max_select"),
+            format_args!("{at}.max_select"),
             "must be at least 1 and not below min_select",
         );
     }
     let several = min.max(max) > Some(1);
     match &multi {
         None => {}
-        Some(value) if flag_of(Some(value), &field)? => {}
+        Some(value) if flag_of(Some(value), field)? => {}
         Some(_) if several => {
             return invalid(
                 field,
@@ -265,7 +270,7 @@ fn recommended_of(
     options: &[Choice],
     at: &str,
 ) -> Parsed<Option<OptionId>> {
-    let field = format!("{at}.recommended");
+    let field = format_args!("{at}.recommended");
     let value = match value {
         Some(Value::Array(list)) => match list.as_slice() {
             [] => None,
@@ -280,8 +285,8 @@ fn recommended_of(
         return Ok(Some(option.id.clone()));
     }
     let index = match value {
-        None | Some(Value::Bool(false)) => return marked(marks, options, &field),
-        Some(value) if is_absent(value) => return marked(marks, options, &field),
+        None | Some(Value::Bool(false)) => return marked(marks, options, field),
+        Some(value) if is_absent(value) => return marked(marks, options, field),
         Some(value) => whole(value),
     };
     match index {
@@ -295,7 +300,7 @@ fn recommended_of(
 }
 
 /// The one option that carries the mark itself.
-fn marked(marks: &[bool], options: &[Choice], field: &str) -> Parsed<Option<OptionId>> {
+fn marked(marks: &[bool], options: &[Choice], field: impl Display) -> Parsed<Option<OptionId>> {
     let mut all = marks.iter().zip(options).filter(|(mark, _)| **mark);
     match (all.next(), all.next()) {
         (Some(_), Some(_)) => invalid(field, "must mark one option only"),
@@ -305,7 +310,7 @@ fn marked(marks: &[bool], options: &[Choice], field: &str) -> Parsed<Option<Opti
 
 /// Answers are kept in the log and shown to whoever may see the question: nothing secret belongs
 /// there. Whatever is not plainly a no is a mark.
-pub(super) fn refuse_secret(given: &Given, at: &str) -> Parsed<()> {
+pub(super) fn refuse_secret(given: &Given, at: impl Display) -> Parsed<()> {
     let is_secret = |name: &str| SECRET.contains(&name);
     let marked = |value: &Value| !is_absent(value) && flag(value) != Some(false);
     let asks = given.all().any(|(name, value)| {

@@ -3,13 +3,14 @@
 use super::{Parsed, invalid};
 use crate::is_blank;
 use serde_json::{Map, Value};
+use std::fmt::Display;
 
 /// How often a list may be encoded as JSON text over again.
 const MAX_ENCODINGS: usize = 3;
 
 /// A list, a JSON text of a list (encoded again too), or one thing standing for a list of one.
 /// Null and an empty text are an empty list. JSON that was cut off is nothing that a person reads.
-pub(super) fn as_list(value: Value, field: &str) -> Parsed<Vec<Value>> {
+pub(super) fn as_list(value: Value, field: impl Display) -> Parsed<Vec<Value>> {
     match decoded(value) {
         Value::Array(items) => Ok(items),
         Value::Null => Ok(Vec::new()),
@@ -28,8 +29,7 @@ pub(super) fn as_list(value: Value, field: &str) -> Parsed<Vec<Value>> {
 pub(super) fn decoded(mut value: Value) -> Value {
     for _ in 0..MAX_ENCODINGS {
         let Value::String(text) = &value else { break };
-        // Only these can begin one of them.
-        if !text.trim_start().starts_with(['[', '{', '"', 'n']) {
+        if !may_be_json(text) {
             break;
         }
         match serde_json::from_str(text) {
@@ -42,24 +42,33 @@ pub(super) fn decoded(mut value: Value) -> Value {
     value
 }
 
+/// Only these can begin a list, an object, a text or nothing.
+fn may_be_json(text: &str) -> bool {
+    text.trim_start().starts_with(['[', '{', '"', 'n'])
+}
+
 /// The object that a text is the JSON of, if it has one of these fields.
 pub(super) fn object_with(
     value: &Value,
     is_field: impl Fn(&str) -> bool,
 ) -> Option<Map<String, Value>> {
-    let object = match value {
-        Value::Object(object) => Some(object.clone()),
-        Value::String(_) => match decoded(value.clone()) {
-            Value::Object(object) => Some(object),
+    let has_field = |object: &Map<String, Value>| object.keys().any(|name| is_field(name));
+    match value {
+        Value::Object(object) if has_field(object) => Some(object.clone()),
+        Value::String(text) if may_be_json(text) => match decoded(value.clone()) {
+            Value::Object(object) if has_field(&object) => Some(object),
             _ => None,
         },
         _ => None,
-    };
-    object.filter(|object| object.keys().any(|name| is_field(name)))
+    }
 }
 
 /// Refuses a text that is JSON by its beginning and cannot be read as such.
-pub(super) fn refuse_broken(text: &str, field: &str, is_json: impl Fn(&str) -> bool) -> Parsed<()> {
+pub(super) fn refuse_broken(
+    text: &str,
+    field: impl Display,
+    is_json: impl Fn(&str) -> bool,
+) -> Parsed<()> {
     if !is_json(text) {
         return Ok(());
     }
@@ -111,7 +120,11 @@ pub(super) fn is_none(text: &str) -> bool {
 }
 
 /// E4: not blank, raw length within the limit, then trimmed. Lengths are characters.
-pub(super) fn required_text(value: Option<&Value>, field: &str, max: usize) -> Parsed<String> {
+pub(super) fn required_text(
+    value: Option<&Value>,
+    field: impl Display,
+    max: usize,
+) -> Parsed<String> {
     let text = match value {
         Some(Value::String(text)) => text,
         Some(_) => return invalid(field, "must be a string"),
@@ -128,7 +141,7 @@ pub(super) fn required_text(value: Option<&Value>, field: &str, max: usize) -> P
 
 pub(super) fn optional_text(
     value: Option<&Value>,
-    field: &str,
+    field: impl Display,
     max: usize,
 ) -> Parsed<Option<String>> {
     match value {
@@ -138,7 +151,7 @@ pub(super) fn optional_text(
     }
 }
 
-pub(super) fn flag_of(value: Option<&Value>, field: &str) -> Parsed<bool> {
+pub(super) fn flag_of(value: Option<&Value>, field: impl Display) -> Parsed<bool> {
     match value {
         None | Some(Value::Null) => Ok(false),
         Some(value) => match flag(value) {
