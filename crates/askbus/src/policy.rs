@@ -209,20 +209,8 @@ impl Policies {
             unanswered_limit: self.unanswered_limit,
             language: self.language,
         };
-        if layer.max_pending == Some(0) {
-            return Err(format!("setting {at}.max_pending: at least 1"));
-        }
-        if layer.max_timeout == Some(Millis(0)) {
-            return Err(format!(
-                "setting {at}.max_timeout: more than 0; leave it out for no limit"
-            ));
-        }
-        match (layer.min_timeout, layer.max_timeout) {
-            (Some(min), Some(max)) if min > max => {
-                Err(format!("setting {at}.min_timeout: larger than max_timeout"))
-            }
-            _ => Ok(layer),
-        }
+        let checked = layer.checked();
+        checked.map_err(|problem| format!("setting {at}.{problem}"))
     }
 }
 

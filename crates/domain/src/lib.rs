@@ -77,8 +77,8 @@ pub use plan::{
     parse_plan, parse_plan_alone,
 };
 pub use policy::{
-    Adjusted, Bound, ClockWish, OnTimeout, Policy, PolicyLayer, PolicyTable, Presence,
-    TenantPolicy, Terms, WhenAbsent, Wish,
+    Adjusted, Bound, ClockWish, MeaninglessPolicy, OnTimeout, Policy, PolicyLayer, PolicyTable,
+    Presence, TenantPolicy, Terms, WhenAbsent, Wish,
 };
 pub use question::{Bounds, Choice, InvalidQuestion, Question, Questions};
 pub use reason::{Actor, CancelCause, DecidedBy, Reason, Surface};

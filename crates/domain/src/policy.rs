@@ -132,6 +132,36 @@ impl PolicyLayer {
     }
 }
 
+/// Why a layer cannot be meant: under it nothing could be asked, or no timeout would be right (A5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MeaninglessPolicy {
+    /// Nothing may wait.
+    #[error("max_pending: at least 1")]
+    NothingMayWait,
+    /// Every timeout is over at once.
+    #[error("max_timeout: more than 0; leave it out for no limit")]
+    NoTime,
+    /// No timeout is within the bounds.
+    #[error("min_timeout: larger than max_timeout")]
+    CrossedBounds,
+}
+
+impl PolicyLayer {
+    /// The layer, where it can be meant.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that makes it meaningless.
+    pub fn checked(self) -> Result<Self, MeaninglessPolicy> {
+        match (self.min_timeout, self.max_timeout) {
+            _ if self.max_pending == Some(0) => Err(MeaninglessPolicy::NothingMayWait),
+            (_, Some(Millis(0))) => Err(MeaninglessPolicy::NoTime),
+            (Some(min), Some(max)) if min > max => Err(MeaninglessPolicy::CrossedBounds),
+            _ => Ok(self),
+        }
+    }
+}
+
 /// The tighter of two bounds, where both are set.
 fn tighter<T>(above: Option<T>, below: Option<T>, tighter: impl Fn(T, T) -> T) -> Option<T> {
     match (above, below) {

@@ -40,7 +40,7 @@ pub(crate) struct HistoryArgs {
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
     /// How many at most, the latest
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     pub limit: usize,
     /// As many as there are
     #[arg(long, conflicts_with = "limit")]
@@ -72,4 +72,13 @@ pub(crate) struct AnswerArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// A count of what is to be shown: none is no question.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1, or --all".to_owned()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -110,6 +110,7 @@ async fn the_history_is_filtered_and_exported_in_the_terminal() -> Result<()> {
         ["--since", "soon"],
         ["--reason", "never"],
         ["--limit", "few"],
+        ["--limit", "0"],
     ] {
         let done = askbus.run(&[&["history"], &wrong[..]].concat()).await?;
         assert_eq!(done.code, 64, "{wrong:?}: {done:?}");

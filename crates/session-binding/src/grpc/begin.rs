@@ -89,7 +89,7 @@ fn room(id: &str) -> Result<Option<Addressee>, Status> {
 }
 
 fn policy(said: &TurnPolicy) -> Result<PolicyLayer, Status> {
-    Ok(PolicyLayer {
+    let layer = PolicyLayer {
         timeout: said.timeout_ms.map(|ms| match ms {
             0 => Wish::Never,
             ms => Wish::After(Millis(ms)),
@@ -102,7 +102,9 @@ fn policy(said: &TurnPolicy) -> Result<PolicyLayer, Status> {
         max_pending: said.max_pending,
         unanswered_limit: said.unanswered_limit,
         language: None,
-    })
+    };
+    let checked = layer.checked();
+    checked.map_err(|problem| invalid(format_args!("policy.{problem}")))
 }
 
 /// What the host of `turn` is told.

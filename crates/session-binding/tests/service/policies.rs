@@ -16,6 +16,7 @@ on_both!(
     two_unanswered_in_a_row_block_the_turn_and_a_restart_does_not_lift_it,
     a_turn_says_what_it_came_to,
     the_scope_of_a_turn_decides_what_its_host_is_told,
+    a_policy_under_which_nothing_could_be_asked_is_refused,
 );
 
 fn table(layer: PolicyLayer) -> PolicyTable {
@@ -249,5 +250,47 @@ async fn the_scope_of_a_turn_decides_what_its_host_is_told(world: World) {
     // Without a session of the host nothing is begun.
     let nothing = agent.try_begin(BeginTurnRequest::default()).await.unwrap();
     assert_eq!(nothing, askbus_wire::proto::BeginTurnResponse::default());
+    replica.stop().await;
+}
+
+// contract: A5
+async fn a_policy_under_which_nothing_could_be_asked_is_refused(world: World) {
+    let replica = world.replica().await;
+    let agent = world.agent(&replica);
+    let begin = |policy| BeginTurnRequest {
+        session_id: "s".into(),
+        policy: Some(policy),
+        ..BeginTurnRequest::default()
+    };
+    let none = TurnPolicy {
+        max_pending: Some(0),
+        ..TurnPolicy::default()
+    };
+    let crossed = TurnPolicy {
+        min_timeout_ms: Some(2_000),
+        max_timeout_ms: Some(1_000),
+        ..TurnPolicy::default()
+    };
+    let at_once = TurnPolicy {
+        max_timeout_ms: Some(0),
+        ..TurnPolicy::default()
+    };
+    for (policy, named) in [
+        (none, "policy.max_pending"),
+        (crossed, "policy.min_timeout"),
+        (at_once, "policy.max_timeout"),
+    ] {
+        let refused = agent.try_begin(begin(policy)).await.unwrap_err();
+        let error = WireError::from_status(&refused);
+        assert_eq!(error.code, ErrorCode::InvalidRequest, "{refused:?}");
+        assert!(refused.message().contains(named), "{refused:?}");
+    }
+    let narrow = TurnPolicy {
+        min_timeout_ms: Some(1_000),
+        max_timeout_ms: Some(1_000),
+        max_pending: Some(1),
+        ..TurnPolicy::default()
+    };
+    agent.try_begin(begin(narrow)).await.unwrap();
     replica.stop().await;
 }
