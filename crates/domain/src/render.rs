@@ -66,19 +66,19 @@ pub fn result_text(
 }
 
 fn write_question(text: &mut String, question: &Question, outcome: &Outcome) {
-    let of = |list: &[QuestionAnswer]| list.iter().find(|a| a.question_id == question.id).cloned();
     let assumed = outcome
         .assumptions
         .iter()
         .find(|a| a.question_id == question.id);
     let _ = write!(text, "\n\nQ: {}", question.question);
-    match (of(&outcome.answers), of(&outcome.partial), assumed) {
-        (Some(answer), ..) => write_answer(text, "A", &answer),
+    let answer = answer_to(question, &outcome.answers);
+    match (answer, answer_to(question, &outcome.partial), assumed) {
+        (Some(answer), ..) => write_answer(text, "A", answer),
         (None, Some(partial), _) => {
             if !partial.decides() {
                 text.push_str("\n(not answered)");
             }
-            write_answer(text, "Filled in, not submitted", &partial);
+            write_answer(text, "Filled in, not submitted", partial);
         }
         (None, None, Some(assumed)) => {
             let _ = write!(text, "\nAssumption (nobody chose it): {}", assumed.label);
@@ -88,6 +88,10 @@ fn write_question(text: &mut String, question: &Question, outcome: &Outcome) {
         }
         (None, None, None) => text.push_str("\n(not answered)"),
     }
+}
+
+fn answer_to<'a>(question: &Question, list: &'a [QuestionAnswer]) -> Option<&'a QuestionAnswer> {
+    list.iter().find(|a| a.question_id == question.id)
 }
 
 /// Declined by itself, and not with all the others.
