@@ -3,7 +3,9 @@
 
 use askbus_domain::text_channel::{Buttons, ChannelLimits, Length, Unit};
 use askbus_domain::{Language, PersonId, ProfileId, TenantId};
-use askbus_gateway::{ChannelOptions, ChannelPerson, SigningKey, Target, WECHAT_LIMITS, Way};
+use askbus_gateway::{
+    ChannelOptions, ChannelPerson, Retries, SigningKey, Target, WECHAT_LIMITS, Way,
+};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -196,6 +198,7 @@ fn channel(table: &ChannelTable, secret: String) -> Result<ChannelOptions, Strin
         limits,
         people,
         way,
+        retries: Retries::default(),
     })
 }
 

@@ -9,6 +9,7 @@ mod catching_up;
 mod chat;
 #[cfg(test)]
 mod fuzz;
+mod given_up;
 mod http;
 mod ilink;
 mod options;
@@ -22,7 +23,7 @@ mod webhook;
 mod wechat;
 
 pub use http::{Target, TargetError};
-pub use options::{ChannelOptions, ChannelPerson, Way};
+pub use options::{ChannelOptions, ChannelPerson, Retries, Way};
 pub use signature::SigningKey;
 pub use wechat::LIMITS as WECHAT_LIMITS;
 
@@ -42,7 +43,11 @@ use peers::Peers;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+
+/// Verdicts that are waited for at once, of one channel, after their messages were replied to.
+const MOST_FOLLOWED: usize = 64;
 
 /// A channel as it is configured, with what it counts.
 pub(crate) struct Channel {
@@ -53,6 +58,9 @@ pub(crate) struct Channel {
     pub surface: Surface,
     pub way: Way,
     pub told_here: wechat::ToldHere,
+    pub retries: Retries,
+    /// Verdicts that came too late for the reply to a message, and are waited for.
+    pub following: Arc<Semaphore>,
     people: Vec<Known>,
     counts: Counts,
 }
@@ -114,6 +122,8 @@ impl Channel {
             surface,
             way: options.way,
             told_here: wechat::ToldHere::default(),
+            retries: options.retries,
+            following: Arc::new(Semaphore::new(MOST_FOLLOWED)),
             counts: Counts::default(),
         })
     }

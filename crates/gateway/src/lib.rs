@@ -42,8 +42,8 @@ mod turns;
 mod view;
 
 pub use channels::{
-    ChannelError, ChannelOptions, ChannelPerson, SigningKey, Target, TargetError, WECHAT_LIMITS,
-    Way,
+    ChannelError, ChannelOptions, ChannelPerson, Retries, SigningKey, Target, TargetError,
+    WECHAT_LIMITS, Way,
 };
 pub use gateway::{Handle, start};
 pub use options::{GatewayError, Listen, Options, SignIn};

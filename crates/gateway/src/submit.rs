@@ -1,27 +1,23 @@
 //! From a person to the inbox and back: what they sent is stored before anybody judges it, and what
 //! session-binding made of it is told.
 
+mod verdict;
+
 use crate::caller::Person;
 use crate::gateway::Gateway;
 use crate::projection::Card;
 use crate::reply::Refusal;
 use crate::trace::Trace;
-use crate::{drafts, lookup, metrics};
-use askbus_domain::{
-    Actor, AnswerAction, AnswerEntry, AnswerId, Rejection, Response, Surface, Verdict, is_blank,
-    verdict,
-};
-use askbus_ledger::{LedgerError, Submission};
+use crate::{drafts, metrics};
+use askbus_domain::{Actor, AnswerAction, AnswerEntry, AnswerId, Response, Surface, is_blank};
+use askbus_ledger::Submission;
 use askbus_telemetry::Kind;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{Draft, InboxBody, InboxMessage, InboxReply};
 use serde::Deserialize;
 use std::sync::Arc;
-use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
-
-/// How long the author waits for the verdict before the log is read instead.
-const VERDICT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// An answer as surfaces send it; E9's `response` alone is enough.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -152,6 +148,30 @@ pub(crate) enum Judged {
     Unjudged,
 }
 
+/// Where the verdict on an answer comes that was not judged in time.
+#[derive(Debug)]
+pub(crate) struct Later {
+    reply: oneshot::Receiver<InboxReply>,
+    draft: Draft,
+}
+
+impl Later {
+    /// What became of it; none when nobody says so any more. To be bounded by whoever waits.
+    pub(crate) async fn judged(
+        self,
+        gateway: &Gateway,
+        person: &Person,
+        card: &Card,
+    ) -> Option<Judged> {
+        Some(match self.reply.await.ok()? {
+            InboxReply::Refused { reason, error } => {
+                refused(gateway, person, card, &self.draft, (reason, error)).await
+            }
+            reply => Judged::Reply(reply),
+        })
+    }
+}
+
 /// A message that was not sent.
 #[derive(Debug)]
 pub(crate) struct NotSent {
@@ -184,6 +204,18 @@ pub(crate) async fn respond(
     response: Response,
     trace: &Trace,
 ) -> Result<Judged, NotSent> {
+    let judged = respond_and_follow(gateway, person, card, response, trace).await;
+    judged.map(|(judged, _)| judged)
+}
+
+/// As [`respond`], with the verdict that is still to come where it was not judged in time.
+pub(crate) async fn respond_and_follow(
+    gateway: &Arc<Gateway>,
+    person: &Person,
+    card: &Arc<Card>,
+    response: Response,
+    trace: &Trace,
+) -> Result<(Judged, Option<Later>), NotSent> {
     let draft = Draft {
         tab: response.answer_id.to_string(),
         answers: response.answers.clone(),
@@ -191,27 +223,39 @@ pub(crate) async fn respond(
         messages: Vec::new(),
         sent_by: None,
     };
-    // A client that clears its input field must not be the only one to hold words that were not
-    // taken, and must not be told that somebody else does when nobody does.
-    match send(gateway, person, card, InboxBody::Respond(response), trace).await {
-        Ok(Judged::Reply(InboxReply::Refused { reason, error })) => {
-            let kept = drafts::keep(gateway, person, card, &draft).await;
-            let error = format!(
-                "{error}; the question still waits and {}",
-                whereabouts(kept)
-            );
-            Ok(Judged::Refused {
-                reason,
-                error,
-                kept,
-            })
+    let body = InboxBody::Respond(response);
+    match send_and_follow(gateway, person, card, body, trace).await {
+        Ok((Judged::Reply(InboxReply::Refused { reason, error }), _)) => {
+            let refused = refused(gateway, person, card, &draft, (reason, error)).await;
+            Ok((refused, None))
         }
-        Ok(judged) => Ok(judged),
+        Ok((judged, reply)) => Ok((judged, reply.map(|reply| Later { reply, draft }))),
         Err(mut error) => {
             let kept = drafts::keep(gateway, person, card, &draft).await;
             error.message = format!("{}; {}", error.message, whereabouts(kept));
             Err(NotSent { error, kept })
         }
+    }
+}
+
+/// An answer that was judged and not taken. A client that clears its input field must not be the only
+/// one to hold words that were not taken, and must not be told that somebody else does when nobody does.
+async fn refused(
+    gateway: &Gateway,
+    person: &Person,
+    card: &Card,
+    draft: &Draft,
+    (reason, error): (String, String),
+) -> Judged {
+    let kept = drafts::keep(gateway, person, card, draft).await;
+    let error = format!(
+        "{error}; the question still waits and {}",
+        whereabouts(kept)
+    );
+    Judged::Refused {
+        reason,
+        error,
+        kept,
     }
 }
 
@@ -263,6 +307,9 @@ pub(crate) async fn pass_on(
     }
 }
 
+/// What became of a message, and where its verdict comes if it did not in time.
+type Followed = (Judged, Option<oneshot::Receiver<InboxReply>>);
+
 async fn send(
     gateway: &Arc<Gateway>,
     person: &Person,
@@ -270,6 +317,17 @@ async fn send(
     body: InboxBody,
     trace: &Trace,
 ) -> Result<Judged, WireError> {
+    let sent = send_and_follow(gateway, person, card, body, trace).await;
+    sent.map(|(judged, _)| judged)
+}
+
+async fn send_and_follow(
+    gateway: &Arc<Gateway>,
+    person: &Person,
+    card: &Arc<Card>,
+    body: InboxBody,
+    trace: &Trace,
+) -> Result<Followed, WireError> {
     let parent = trace.of_answer(card.trace.as_deref());
     let mut span = metrics::span("answer", Kind::Server, card, Some(parent));
     span.link(card.trace.as_deref());
@@ -285,7 +343,8 @@ async fn send(
     let tasks = gateway.tasks.clone();
     let sending = tasks.spawn(async move {
         let begun = Instant::now();
-        let judged = judged(&gateway, &person, &card, submission).await;
+        let judged = verdict::judged(&gateway, &person, &card, submission).await;
+        let (judged, reply) = judged.map_or_else(|e| (Err(e), None), |(j, reply)| (Ok(j), reply));
         let word = metrics::verdict_word(&judged);
         span.note("askbus.verdict", || word);
         if let Err(error) = &judged {
@@ -293,99 +352,10 @@ async fn send(
         }
         let took = begun.elapsed();
         gateway.figures.count_verdict(person.tenant(), word, took);
-        judged
+        judged.map(|judged| (judged, reply))
     });
     sending.await.unwrap_or_else(|_| {
         let message = "whether it was sent is not known; sending it again is safe";
         Err(WireError::new(ErrorCode::Internal, message))
     })
-}
-
-/// Puts a message into the inbox and finds out what became of it.
-async fn judged(
-    gateway: &Gateway,
-    person: &Person,
-    card: &Arc<Card>,
-    mut submission: Submission,
-) -> Result<Judged, WireError> {
-    // What has ended is judged all the same: the author may have answered it before.
-    if card.clarification.is_pending() && !person.may_answer(&card.clarification) {
-        let refused = Verdict::Refused(Rejection::NotAddressed);
-        return Ok(Judged::Reply(refused.into()));
-    }
-    let body = submission.message.body.clone();
-    let submitted = {
-        let caller = submission.trace.take();
-        let mut span = metrics::span("submit", Kind::Producer, card, caller.as_deref());
-        submission.trace = span.traceparent(caller.as_deref()).map(str::to_owned);
-        let submitted = gateway.bus.inbox.submit(submission).await;
-        submitted.map_err(not_sent).inspect_err(|error| {
-            span.failed(error.code.as_str());
-        })?
-    };
-    match tokio::time::timeout(VERDICT_TIMEOUT, submitted.reply).await {
-        Ok(Ok(reply)) => Ok(Judged::Reply(reply)),
-        Ok(Err(_)) | Err(_) => Ok(read_verdict(gateway, person, card, &body).await),
-    }
-}
-
-fn not_sent(error: LedgerError) -> WireError {
-    match error {
-        LedgerError::TooLarge(what) => {
-            let message = format!("{what}; it was not sent, shorten it");
-            WireError::new(ErrorCode::TooLarge, message)
-        }
-        LedgerError::Full => {
-            let message = "the inbox is full; it was not sent, try again later";
-            WireError::new(ErrorCode::Full, message)
-        }
-        LedgerError::InDoubt(_) => {
-            tracing::warn!(%error, "whether an answer was stored is not known");
-            let message = "the inbox did not say that it has it, so it may or may not have been \
-                           sent; try again, the same answer counts once";
-            WireError::new(ErrorCode::Unavailable, message)
-        }
-        LedgerError::Unavailable(_) | LedgerError::Misconfigured(_) => {
-            tracing::warn!(%error, "an answer could not be stored");
-            let message = "the inbox cannot be reached; it was not sent, try again";
-            WireError::new(ErrorCode::Unavailable, message)
-        }
-    }
-}
-
-/// The verdict as the log has it, when nobody sent one.
-async fn read_verdict(
-    gateway: &Gateway,
-    person: &Person,
-    card: &Arc<Card>,
-    body: &InboxBody,
-) -> Judged {
-    // Verdicts are late when much is to be judged: the log must not be searched as a whole then.
-    let in_log = lookup::in_session(gateway, &person.viewer(), &card.session, card.id()).await;
-    let Ok(Some(now)) = in_log else {
-        return Judged::Unjudged;
-    };
-    match body {
-        InboxBody::Respond(response) => match verdict(&now.clarification, response) {
-            Some(verdict) => Judged::Reply(verdict.into()),
-            None => Judged::Unjudged,
-        },
-        InboxBody::Hold { .. } => match &now.clarification.outcome {
-            Some(outcome) => Judged::Reply(InboxReply::Late {
-                outcome: Arc::clone(outcome),
-                goes_on: None,
-            }),
-            None if now.clarification.held_by.is_some() => Judged::Reply(InboxReply::Held),
-            None => Judged::Unjudged,
-        },
-        InboxBody::PassOn {
-            actor, answer_id, ..
-        } => {
-            let note = now.clarification.late_note(&actor.person, answer_id);
-            match note.and_then(askbus_domain::LateNote::way) {
-                Some(goes_on) => Judged::Reply(InboxReply::PassedOn { goes_on }),
-                None => Judged::Unjudged,
-            }
-        }
-    }
 }

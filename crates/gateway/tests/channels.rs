@@ -9,15 +9,12 @@
 mod world;
 
 use askbus_credential::Role;
-use askbus_domain::text_channel::{ChannelLimits, Length, Unit};
-use askbus_domain::{
-    ClarifyId, Command, ContextId, Dialect, PersonId, ProfileId, TenantId, TurnEnd,
-};
-use askbus_gateway::{ChannelOptions, ChannelPerson, SigningKey, Target, Way};
+use askbus_domain::{ClarifyId, Command, ContextId, Dialect, ProfileId, TenantId, TurnEnd};
+use askbus_gateway::ChannelOptions;
 use askbus_testkit::{Hook, HookAnswer, HookMessage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use world::{BOUND, Setup, World, now};
+use world::{BOUND, Setup, World, chats, now};
 
 /// Sessions with as many questions as one may have waiting, and a few more.
 const SESSIONS: usize = 34;
@@ -29,29 +26,9 @@ fn told_by(hook: &Hook) -> Setup {
 }
 
 fn told_to(hook: &Hook, person: &str, profile: &str) -> Setup {
-    let limits = ChannelLimits {
-        message: Length {
-            most: 2_000,
-            unit: Unit::Characters,
-        },
-        messages: 8,
-        buttons: None,
-    };
     let channel = ChannelOptions {
-        name: "team".into(),
-        tenant: TenantId::new("local").unwrap(),
         profiles: vec![ProfileId::new(profile).unwrap()],
-        language: None,
-        limits,
-        people: vec![ChannelPerson {
-            from: None,
-            subject: PersonId::new(person).unwrap(),
-            groups: Vec::new(),
-        }],
-        way: Way::Webhook {
-            target: Target::parse(hook.address()).unwrap(),
-            signing: SigningKey::parse(&hook.key()).unwrap(),
-        },
+        ..chats::webhook(hook, vec![chats::person(None, person)])
     };
     Setup {
         channels: vec![channel],
@@ -108,15 +85,6 @@ async fn every_end_that_came_while_nobody_served_the_channel_is_told_once() {
     let all = SESSIONS * EACH;
     assert!(all > 1_000);
     hook.until("all are told", |seen| {
-        eprintln!(
-            "DBG {} {} {:?}",
-            seen.len(),
-            all,
-            std::time::SystemTime::now()
-                .duration_since(std::time::UNIX_EPOCH)
-                .unwrap()
-                .as_millis()
-        );
         seen.len() >= all && counts(seen, "question.asked").len() == all
     })
     .await

@@ -9,9 +9,8 @@
 
 mod world;
 
-use askbus_domain::text_channel::{ChannelLimits, Length, Unit};
-use askbus_domain::{ClarifyId, Dialect, PersonId, ProfileId, SessionId, TenantId};
-use askbus_gateway::{ChannelOptions, ChannelPerson, SigningKey, Target, Way};
+use askbus_domain::{ClarifyId, Dialect, PersonId, SessionId, TenantId};
+use askbus_gateway::ChannelOptions;
 use askbus_ledger::{Drafts, LedgerError, StoredDraft};
 use askbus_testkit::Hook;
 use askbus_wire::messages::{Draft, InboxBody, InboxMessage};
@@ -20,7 +19,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Barrier;
-use world::{BOUND, Setup, World, now};
+use world::{BOUND, Setup, World, chats, now};
 
 /// Drafts of which the next readers, so many as are to meet, go on together: each has read before one
 /// of them writes.
@@ -185,30 +184,8 @@ impl Chat {
 }
 
 fn channel(hook: &Hook) -> ChannelOptions {
-    let person = |name: &str| ChannelPerson {
-        from: Some(name.into()),
-        subject: PersonId::new(name).unwrap(),
-        groups: Vec::new(),
-    };
-    ChannelOptions {
-        name: "team".into(),
-        tenant: TenantId::new("local").unwrap(),
-        profiles: vec![ProfileId::new("default").unwrap()],
-        language: None,
-        limits: ChannelLimits {
-            message: Length {
-                most: 2_000,
-                unit: Unit::Characters,
-            },
-            messages: 8,
-            buttons: None,
-        },
-        people: vec![person("ann"), person("ben")],
-        way: Way::Webhook {
-            target: Target::parse(hook.address()).unwrap(),
-            signing: SigningKey::parse(&hook.key()).unwrap(),
-        },
-    }
+    let people = ["ann", "ben"].map(|name| chats::person(Some(name), name));
+    chats::webhook(hook, people.into())
 }
 
 fn verdict(said: &Value) -> &str {
@@ -349,8 +326,8 @@ async fn what_was_kept_without_a_word_is_found() {
 /// The name under which a question was put.
 fn tag(said: &Value) -> String {
     let messages = said["messages"].as_array().unwrap();
-    let text = messages.iter().filter_map(Value::as_str);
-    let found = text.filter_map(|t| t.split_once('#')).next().unwrap().1;
+    let mut text = messages.iter().filter_map(Value::as_str);
+    let found = text.find_map(|t| t.split_once('#')).unwrap().1;
     let end = found.find(|c: char| !c.is_ascii_alphanumeric());
     found[..end.unwrap_or(found.len())].to_owned()
 }

@@ -2,8 +2,8 @@
 //! every delivery.
 
 use askbus_domain::{ClarifyId, Timestamp};
-use serde::{Deserialize, Serialize};
-use std::collections::{HashSet, VecDeque};
+use serde::{Deserialize, Serialize, Serializer};
+use std::collections::{BTreeSet, VecDeque};
 
 /// Messages that wait at once at most; what comes after them waits in the log.
 pub(super) const MOST: usize = 300;
@@ -12,6 +12,8 @@ pub(super) const MOST: usize = 300;
 const UNTRIED: usize = 50;
 /// What was tried and makes room for others at most.
 const MOST_PUT_OFF: usize = 1_000;
+/// Questions that were over before anybody was told of them, and are written down, at most.
+const MOST_UNTOLD: usize = 500;
 /// Attempts after which it is not told any more that a question ended: by then nobody looks for it.
 /// That one waits is told for as long as it does.
 const MAX_ATTEMPTS: u32 = 40;
@@ -89,10 +91,14 @@ pub(super) struct Backlog {
     /// What makes room for others, in the order in which it comes again.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub put_off: VecDeque<PutOff>,
-    /// Asked up to here and over before anybody was told; that they ended is still to come. Not written
-    /// down: after a crash such an end may be told of.
-    #[serde(skip)]
-    untold: HashSet<ClarifyId>,
+    /// Asked up to here and over before anybody was told; that they ended is still to come. Of more than
+    /// so many the last ones are written down: after a crash the end of another one may be told of.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeSet::is_empty",
+        serialize_with = "last_ones"
+    )]
+    untold: BTreeSet<ClarifyId>,
 }
 
 impl Backlog {
@@ -283,6 +289,12 @@ impl Backlog {
             failed_at: None,
         });
     }
+}
+
+/// Ids are in the order in which they were made.
+fn last_ones<S: Serializer>(all: &BTreeSet<ClarifyId>, to: S) -> Result<S::Ok, S::Error> {
+    let surplus = all.len().saturating_sub(MOST_UNTOLD);
+    to.collect_seq(all.iter().skip(surplus))
 }
 
 impl PutOff {

@@ -1,9 +1,11 @@
 //! What a person says in a chat, and what they are told: the same for every channel.
 
+mod later;
 mod open;
 mod steps;
 mod telling;
 
+pub(super) use later::Later;
 pub(super) use open::tag;
 
 use super::Channel;
@@ -43,7 +45,6 @@ pub(super) struct Message {
 }
 
 /// What became of a message.
-#[derive(Debug)]
 pub(super) struct Heard {
     /// One word for programs.
     pub verdict: &'static str,
@@ -53,12 +54,14 @@ pub(super) struct Heard {
     pub messages: Vec<String>,
     /// Under the last of them, where a question is put and they fit.
     pub buttons: Option<Vec<Button>>,
+    /// Where it was not judged in time, what is still to come.
+    pub later: Option<Later>,
 }
 
 /// A message and where it came from.
 struct Hearing<'a> {
     gateway: &'a Arc<Gateway>,
-    channel: &'a Channel,
+    channel: &'a Arc<Channel>,
     person: &'a Person,
     message: &'a Message,
     /// The id of what it answers.
@@ -68,7 +71,7 @@ struct Hearing<'a> {
 /// Takes a message of a person.
 pub(super) async fn hear(
     gateway: &Arc<Gateway>,
-    channel: &Channel,
+    channel: &Arc<Channel>,
     person: &Person,
     message: &Message,
 ) -> Heard {
@@ -92,6 +95,7 @@ pub(super) async fn hear(
         clarify_id,
         messages: split(&said.lines, channel.limits.message),
         buttons: said.buttons,
+        later: said.later,
     }
 }
 
@@ -192,8 +196,10 @@ impl Hearing<'_> {
                 let said = self.send(card, act, (telling, &tag)).await;
                 if matches!(said.verdict, "refused" | "not_sent") {
                     steps::not_sent(self, card, kept).await;
+                    return Ok(said);
                 }
-                said
+                let later = said.later.map(|later| later.of(kept));
+                Said { later, ..said }
             }
             Understood::TooLate { act, .. } => self.send(card, act, (telling, &tag)).await,
             Understood::Goes { so_far, next, .. } => {
@@ -309,8 +315,13 @@ impl Hearing<'_> {
             text: act.text,
         };
         let trace = Trace::continuing(None);
-        let judged = submit::respond(self.gateway, self.person, card, response, &trace).await;
-        told(judged, card, telling, tag)
+        let (gateway, person) = (self.gateway, self.person);
+        let sent = submit::respond_and_follow(gateway, person, card, response, &trace).await;
+        let (judged, later) = sent.map_or_else(|e| (Err(e), None), |(j, later)| (Ok(j), later));
+        Said {
+            later: later.map(|later| Later::new(self, card, later)),
+            ..told(judged, card, telling, tag)
+        }
     }
 
     fn telling(&self, card: Option<&Arc<Card>>) -> Telling {

@@ -117,6 +117,19 @@ impl Target {
         done.unwrap_or(Err(NoResponse::Silent(patience)))
     }
 
+    /// Posts JSON to `path` below the address, and returns what comes back once it begins to. How long it
+    /// takes from then on is for the caller to bound.
+    pub(crate) async fn begin(
+        &self,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+        patience: Duration,
+    ) -> Result<Response<Incoming>, NoResponse> {
+        let begun = tokio::time::timeout(patience, self.send(path, headers, body)).await;
+        begun.unwrap_or(Err(NoResponse::Silent(patience)))
+    }
+
     /// The same where the status says it all: whatever comes after it, it was said.
     pub(crate) async fn tell(
         &self,
@@ -124,9 +137,8 @@ impl Target {
         body: Bytes,
         patience: Duration,
     ) -> Result<StatusCode, NoResponse> {
-        let told = tokio::time::timeout(patience, self.send("", headers, body)).await;
-        let response = told.unwrap_or(Err(NoResponse::Silent(patience)))?;
-        Ok(response.status())
+        let begun = self.begin("", headers, body, patience).await?;
+        Ok(begun.status())
     }
 
     async fn send(
@@ -155,6 +167,19 @@ impl Target {
             .parse()
             .ok()
     }
+}
+
+/// The next part of what comes back; none at its end.
+pub(super) async fn next_part(
+    response: &mut Response<Incoming>,
+) -> Result<Option<Bytes>, NoResponse> {
+    while let Some(frame) = response.body_mut().frame().await {
+        let frame = frame.map_err(|_| NoResponse::Unreadable)?;
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

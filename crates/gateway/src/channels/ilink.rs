@@ -13,13 +13,18 @@
 //! - how long a `context_token` is good for: the newest one is used for as long as none comes after it,
 //!   and what is refused (`ret` -2 is also said to mean too many messages) waits and is tried again;
 //! - whether a repeated `client_id` is shown once: it is the same in every attempt, so that it may be;
-//! - whether `create_time_ms` is always there: where it is not, a message counts as written now.
+//! - whether `create_time_ms` is always there: where it is not, a message counts as written now;
+//! - how many messages one answer may hold: each is read as it comes, up to half a gigabyte of them, and
+//!   one of more than a megabyte is left out.
 
-use super::http::{NoResponse, Target};
+mod parts;
+
+use super::http::{self, NoResponse, Target};
+use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use parts::{Parts, Reading};
 use ring::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -34,6 +39,8 @@ const MAX_CONTEXT: usize = 4 * 1024;
 const HOLD: Duration = Duration::from_secs(50);
 /// How long it may take for one that is sent.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long an answer with messages may take from its beginning to its end.
+const WHOLE: Duration = Duration::from_mins(2);
 /// A message of a person, and one of a bot.
 const FROM_PERSON: i64 = 1;
 const FROM_BOT: i64 = 2;
@@ -65,6 +72,8 @@ pub(super) struct Received {
 pub(super) struct Updates {
     pub messages: Vec<Received>,
     pub cursor: String,
+    /// Messages that were too large to be read.
+    pub left_out: usize,
 }
 
 /// Why a call came to nothing.
@@ -80,6 +89,8 @@ pub(super) enum Failed {
     Ret(i64),
     #[error("its answer is not the JSON that was expected")]
     Unreadable,
+    #[error("its answer is larger than is read")]
+    TooLarge,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -125,30 +136,57 @@ struct Quoted {
 /// Waits for messages after `cursor`.
 pub(super) async fn updates(target: &Target, bot: &str, cursor: &str) -> Result<Updates, Failed> {
     let body = json!({"get_updates_buf": cursor, "base_info": base_info()});
-    let response = match call(target, bot, "ilink/bot/getupdates", &body, HOLD).await {
+    let headers = headers(bot).ok_or(Failed::SignedOut)?;
+    let body = Bytes::from(body.to_string());
+    let path = "ilink/bot/getupdates";
+    let mut answer = match target.begin(path, headers, body, HOLD).await {
         // Nothing came while it held the call.
-        Err(Failed::NoResponse(NoResponse::Silent(_))) => Response::default(),
+        Err(NoResponse::Silent(_)) => return new(Reading::default(), cursor),
         other => other?,
     };
-    new(response, cursor)
+    if answer.status() != StatusCode::OK {
+        return Err(Failed::Status(answer.status().as_u16()));
+    }
+    let mut reading = Reading::default();
+    let whole = async {
+        while let Some(part) = http::next_part(&mut answer).await? {
+            if !reading.push(&part) {
+                break;
+            }
+        }
+        Ok::<_, NoResponse>(())
+    };
+    let whole = tokio::time::timeout(WHOLE, whole).await;
+    whole.unwrap_or(Err(NoResponse::Unreadable))?;
+    new(reading, cursor)
 }
 
 /// What a response says that came after `cursor`.
-fn new(response: Response, cursor: &str) -> Result<Updates, Failed> {
+fn new(reading: Reading, cursor: &str) -> Result<Updates, Failed> {
+    let Parts {
+        response,
+        mut messages,
+        left_out,
+    } = reading.done()?;
     if response.get_updates_buf.len() > MAX_CURSOR {
         return Err(Failed::Unreadable);
     }
     let next = Some(response.get_updates_buf).filter(|buf| !buf.is_empty());
+    // Those whose list has its name in another spelling of JSON.
+    messages.extend(response.msgs.into_iter().filter_map(received));
     Ok(Updates {
-        messages: response.msgs.into_iter().filter_map(received).collect(),
+        messages,
         cursor: next.unwrap_or_else(|| cursor.to_owned()),
+        left_out,
     })
 }
 
 /// Reads the body of an answer, as [`updates`] does.
 #[cfg(test)]
 pub(super) fn read_any_updates(body: &[u8], cursor: &str) -> Result<Updates, Failed> {
-    new(read(body)?, cursor)
+    let mut reading = Reading::default();
+    reading.push(&Bytes::copy_from_slice(body));
+    new(reading, cursor)
 }
 
 /// Sends one text to a person.

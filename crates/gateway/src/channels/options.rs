@@ -5,6 +5,7 @@ use super::signature::SigningKey;
 use askbus_domain::text_channel::ChannelLimits;
 use askbus_domain::{Language, PersonId, ProfileId, TenantId};
 use std::fmt;
+use std::time::Duration;
 
 /// A channel.
 #[derive(Debug)]
@@ -23,6 +24,38 @@ pub struct ChannelOptions {
     pub people: Vec<ChannelPerson>,
     /// How it is reached.
     pub way: Way,
+    /// How often what became of a message is tried to be told to its author.
+    pub retries: Retries,
+}
+
+/// How often something is tried, and how long after an attempt that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    /// Attempts; then it is given up.
+    pub attempts: u32,
+    /// Before the second attempt. Each pause is twice the one before it.
+    pub first: Duration,
+    /// The longest pause.
+    pub most: Duration,
+}
+
+impl Default for Retries {
+    /// Twelve attempts within some five minutes.
+    fn default() -> Self {
+        Self {
+            attempts: 12,
+            first: Duration::from_millis(500),
+            most: Duration::from_mins(1),
+        }
+    }
+}
+
+impl Retries {
+    /// How long after so many attempts the next one is made.
+    pub(super) fn pause(&self, attempts: u32) -> Duration {
+        let doubled = attempts.saturating_sub(1).min(16);
+        self.first.saturating_mul(1 << doubled).min(self.most)
+    }
 }
 
 /// Somebody who answers through a channel.

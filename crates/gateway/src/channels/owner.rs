@@ -35,6 +35,9 @@ pub(super) struct Written {
     /// What the channel wants to be shown with the next message, in its own words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
+    /// Why the channel's own messages cannot be read now, if they cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// This gateway does not serve the channel any more.
@@ -78,14 +81,15 @@ impl Held {
         }
     }
 
+    fn is_written(&self, value: &[u8]) -> bool {
+        serde_json::to_vec(&self.written).is_ok_and(|written| written == value)
+    }
+
     /// Whether what stands there is what was to be written.
     async fn is_ours(&mut self) -> Result<(), Lost> {
         loop {
             match self.positions.get(&self.tenant, &self.name).await {
-                Ok(Some(now))
-                    if serde_json::from_slice(&now.value)
-                        .is_ok_and(|w: Written| w == self.written) =>
-                {
+                Ok(Some(now)) if self.is_written(&now.value) => {
                     self.revision = now.revision;
                     return Ok(());
                 }

@@ -3,7 +3,7 @@
 use super::chat::{self, Message};
 use super::signature::SigningKey;
 use super::undelivered::undelivered;
-use super::{Channel, Way};
+use super::{Channel, Way, webhook};
 use crate::body;
 use crate::caller::Person;
 use crate::gateway::Gateway;
@@ -91,7 +91,15 @@ pub(crate) async fn reply(
         // Nobody signs what is not written yet.
         written_at: Some(sent.written_at.map_or(signed_at, |at| at.min(signed_at))),
     };
-    let heard = chat::hear(&gateway, &channel, person, &message).await;
+    let mut heard = chat::hear(&gateway, &channel, person, &message).await;
+    if let Some(later) = heard.later.take() {
+        let (id, from) = (message.id.clone(), said(sent.from.as_deref()));
+        let of = webhook::Of {
+            id,
+            from: from.map(str::to_owned),
+        };
+        webhook::follow(&gateway, &channel, of, later);
+    }
     Ok(ok(&json!({
         "ok": true,
         "verdict": heard.verdict,

@@ -43,6 +43,8 @@ enum Done {
 #[derive(Debug)]
 pub(super) struct Read {
     pub cursor: String,
+    /// Why its messages cannot be read now.
+    pub problem: Option<String>,
     pub context: Option<String>,
     /// Told once it stands on the bus.
     pub done: tokio::sync::oneshot::Sender<()>,
@@ -141,11 +143,14 @@ fn listen(gateway: &Arc<Gateway>, channel: &Arc<Channel>, held: &Held) -> Listen
     let (tell, read) = mpsc::channel(1);
     let mut tasks = JoinSet::new();
     if let Way::WeChat { .. } = channel.way {
-        let cursor = held.written.cursor.clone();
+        let stands = wechat::Stands {
+            cursor: held.written.cursor.clone(),
+            problem: held.written.problem.clone(),
+        };
         tasks.spawn(wechat::listen(
             Arc::clone(gateway),
             Arc::clone(channel),
-            cursor,
+            stands,
             tell,
         ));
     }
@@ -312,6 +317,7 @@ impl Teller<'_> {
     /// Writes down how far the channel's own messages were read.
     async fn note(&mut self, read: Read) -> Result<(), Lost> {
         self.held.written.cursor = read.cursor;
+        self.held.written.problem = read.problem;
         if let Some(context) = read.context {
             self.held.written.context = context;
             // What failed for want of it is tried again at once.

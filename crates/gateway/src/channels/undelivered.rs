@@ -1,12 +1,13 @@
 //! What a channel did not deliver, as people see it.
 
 use super::backlog::{Message, What};
+use super::given_up::{self, GivenUp};
 use super::{Channel, owner};
 use crate::caller::Person;
 use crate::gateway::Gateway;
 use crate::lookup;
 use crate::projection::Card;
-use askbus_domain::ClarifyId;
+use askbus_domain::{ClarifyId, PersonId};
 use askbus_wire::error::{ErrorCode, WireError};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -54,19 +55,42 @@ pub(super) async fn undelivered(
     }
     let cards = cards.iter().flatten();
     list.extend(cards.map(|card| not_tried(card.id(), 0)));
+    let mut replies = Vec::new();
+    let given_up = given_up::read(gateway, channel).await;
+    for one in given_up.map_err(|e| WireError::new(ErrorCode::Unavailable, e))? {
+        let to = channel.person(one.to.as_deref());
+        let to = to.map(|person| &person.0.credential.subject);
+        let own = to == Some(&person.0.credential.subject);
+        let shown = match one.about {
+            _ if own => true,
+            Some(id) => seen(id).await?,
+            None => false,
+        };
+        if shown {
+            replies.push(reply(&one, to));
+        }
+    }
     Ok(Some(json!({
         "name": channel.name,
         "kind": channel.way.kind(),
         "served_by": Some(&written.owner).filter(|o| !o.is_empty()),
         "position": backlog.position,
-        "undelivered": list.len(),
+        "problem": written.problem,
+        "undelivered": list.len() + replies.len(),
         "messages": list,
+        "replies": replies,
     })))
 }
 
 fn tried(message: &Message) -> Value {
     json!({"clarify_id": message.id, "what": message.what, "attempts": message.attempts,
         "problem": message.problem, "failed_at": message.failed_at})
+}
+
+/// What somebody was to be told of their own message, and was not.
+fn reply(one: &GivenUp, to: Option<&PersonId>) -> Value {
+    json!({"to": to, "text": one.text, "clarify_id": one.about, "since": one.since,
+        "attempts": one.attempts, "problem": one.problem, "failed_at": one.failed_at})
 }
 
 /// One that is not on its way now, after so many attempts.

@@ -1,6 +1,10 @@
 //! The webhook channel: what is asked goes out as signed JSON, with the text as a chat would show it;
 //! replies come back the same way, by id or as text.
 
+mod verdict;
+
+pub(super) use verdict::{Of, follow};
+
 use super::Channel;
 use super::backlog::What;
 use super::chat;
@@ -28,8 +32,18 @@ pub(super) async fn deliver(
 ) -> Result<(), String> {
     let id = format!("{}.{}", card.id(), what.as_str());
     let body = Bytes::from(message(gateway, channel, card, what).to_string());
+    post(gateway, (target, signing), &id, body).await
+}
+
+/// One attempt to bring a body there, signed.
+async fn post(
+    gateway: &Gateway,
+    (target, signing): (&Target, &SigningKey),
+    id: &str,
+    body: Bytes,
+) -> Result<(), String> {
     let now = gateway.clock.now().unix_millis().div_euclid(1_000);
-    let headers = signing.sign(&id, now, &body).ok_or("it cannot be signed")?;
+    let headers = signing.sign(id, now, &body).ok_or("it cannot be signed")?;
     let status = target.tell(headers, body, PATIENCE).await;
     let status = status.map_err(|e| e.to_string())?;
     if status.is_success() {

@@ -4,7 +4,7 @@ mod listening;
 mod outbox;
 mod told_here;
 
-pub(super) use listening::listen;
+pub(super) use listening::{Stands, listen};
 pub(crate) use told_here::ToldHere;
 
 use super::Channel;
@@ -15,6 +15,10 @@ use super::ilink::{self, MAX_TEXT};
 use crate::gateway::Gateway;
 use crate::projection::Card;
 use askbus_domain::text_channel::{ChannelLimits, Length, Put, Telling, Unit, split};
+use std::time::Duration;
+
+/// How long the end of a clarification waits for the reply that tells it to whoever settled it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What fits, unless it is configured to be less.
 pub const LIMITS: ChannelLimits = ChannelLimits {
@@ -45,8 +49,14 @@ pub(super) async fn deliver(
         (What::Ended, Some(outcome)) => {
             let actor = outcome.actor.as_ref();
             let here = actor.is_some_and(|a| a.surface == channel.surface);
-            if here && channel.told_here.was_told(card.id()).await {
-                return Ok(());
+            if here {
+                let told = channel.told_here.was_told(card.id());
+                match tokio::time::timeout(PATIENCE, told).await {
+                    Ok(true) => return Ok(()),
+                    Ok(false) => {}
+                    // Others are told of theirs meanwhile.
+                    Err(_) => return Err("whoever settled it is being told so".to_owned()),
+                }
             }
             let lines = Telling(language).ended(&tag, &c.questions, outcome);
             split(&lines, channel.limits.message)

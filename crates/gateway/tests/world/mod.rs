@@ -8,6 +8,7 @@
     clippy::indexing_slicing
 )]
 
+pub mod chats;
 pub mod second;
 
 use askbus_credential::{Grant, Issuer, Role, Verifier};

@@ -34,8 +34,12 @@ struct Shared {
     tried: Mutex<Vec<String>>,
     /// What becomes of what the bot sends.
     taking: Mutex<Taking>,
+    /// What stands in texts that are refused whatever becomes of others.
+    disliked: Mutex<Option<String>>,
     /// Whether a call for messages is answered at once, with nothing.
     hasty: AtomicBool,
+    /// Whether it is answered at once, with what is no answer.
+    garbled: AtomicBool,
     /// Calls for messages so far.
     calls: AtomicUsize,
     moved: watch::Sender<u64>,
@@ -87,7 +91,9 @@ impl FakeILink {
             sent: Mutex::default(),
             tried: Mutex::default(),
             taking: Mutex::new(Taking::All),
+            disliked: Mutex::default(),
             hasty: AtomicBool::new(false),
+            garbled: AtomicBool::new(false),
             calls: AtomicUsize::new(0),
             moved: watch::Sender::new(0),
         });
@@ -121,6 +127,39 @@ impl FakeILink {
         )
     }
 
+    /// Where it is.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What the bot shows.
+    pub const fn bot(&self) -> &'static str {
+        BOT
+    }
+
+    /// How it names its person.
+    pub const fn person(&self) -> &'static str {
+        PERSON
+    }
+
+    /// The person writes to the bot, and so many bytes of what nobody reads come with it.
+    pub fn write_with(&self, text: &str, padding: usize) {
+        self.push(PERSON, text, |message| {
+            message["padding"] = "x".repeat(padding).into();
+        });
+    }
+
+    /// From now on calls for messages are answered with what is no answer; or as before.
+    pub fn garble(&self, garbled: bool) {
+        self.shared.garbled.store(garbled, Ordering::Relaxed);
+        self.shared.moved.send_modify(|n| *n += 1);
+    }
+
+    /// From now on a text in which this stands is refused; none: no text is.
+    pub fn dislike(&self, part: Option<&str>) {
+        *lock(&self.shared.disliked) = part.map(str::to_owned);
+    }
+
     /// The person writes to the bot.
     pub fn write(&self, text: &str) {
         self.write_as(PERSON, text);
@@ -128,28 +167,34 @@ impl FakeILink {
 
     /// Somebody writes to the bot.
     pub fn write_as(&self, from: &str, text: &str) {
+        self.push(from, text, |_| {});
+    }
+
+    /// The person replies to a message of the bot.
+    pub fn write_about(&self, text: &str, quoted: &str) {
+        self.push(PERSON, text, |message| {
+            message["item_list"][0]["ref_msg"] =
+                json!({"title": "", "message_item": {"text_item": {"text": quoted}}});
+        });
+    }
+
+    /// A message, with what else is said of it, comes as a whole.
+    fn push(&self, from: &str, text: &str, more: impl FnOnce(&mut Value)) {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let mut written = lock(&self.shared.written);
         let n = written.len() + 1;
-        written.push(json!({
+        let mut message = json!({
             "message_id": n, "from_user_id": from, "message_type": 1, "message_state": 2,
             "create_time_ms": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             "context_token": format!("C{n}"),
             "item_list": [{"type": 1, "text_item": {"text": text}}],
-        }));
+        });
+        more(&mut message);
+        written.push(message);
         drop(written);
         self.shared.moved.send_modify(|n| *n += 1);
-    }
-
-    /// The person replies to a message of the bot.
-    pub fn write_about(&self, text: &str, quoted: &str) {
-        self.write(text);
-        if let Some(last) = lock(&self.shared.written).last_mut() {
-            last["item_list"][0]["ref_msg"] =
-                json!({"title": "", "message_item": {"text_item": {"text": quoted}}});
-        }
     }
 
     /// The last message comes once more, as the same.
@@ -260,12 +305,20 @@ async fn updates(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: By
         .unwrap_or(0);
     shared.calls.fetch_add(1, Ordering::Relaxed);
     let hasty = || shared.hasty.load(Ordering::Relaxed);
+    let garbled = || shared.garbled.load(Ordering::Relaxed);
     let mut moved = shared.moved.subscribe();
     let waiting = async {
-        while !hasty() && lock(&shared.written).len() <= from && moved.changed().await.is_ok() {}
+        while !hasty()
+            && !garbled()
+            && lock(&shared.written).len() <= from
+            && moved.changed().await.is_ok()
+        {}
     };
     // Held until something is there, as long as the real one holds it.
     drop(tokio::time::timeout(HOLD, waiting).await);
+    if garbled() {
+        return "no answer".into_response();
+    }
     if hasty() {
         return Json(json!({})).into_response();
     }
@@ -286,6 +339,11 @@ async fn send(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     lock(&shared.tried).push(text(&message["item_list"][0]["text_item"]["text"]));
     shared.moved.send_modify(|n| *n += 1);
+    let said = message["item_list"][0]["text_item"]["text"].as_str();
+    let disliked = lock(&shared.disliked).clone();
+    if disliked.is_some_and(|part| said.is_some_and(|said| said.contains(&part))) {
+        return Json(json!({"ret": -3})).into_response();
+    }
     if let Some(ret) = refusal(&shared).await {
         return Json(json!({"ret": ret})).into_response();
     }

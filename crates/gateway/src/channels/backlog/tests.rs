@@ -55,8 +55,31 @@ fn what_ends_untold_needs_no_telling() {
     take(&mut backlog, 12, &[Said::Asked(id(5))]);
     backlog.begins(id(5), What::Asked);
     backlog.needless(id(5), What::Asked);
-    take(&mut backlog, 13, &[Said::Ended(id(5), 12)]);
-    assert_eq!(open(&backlog), []);
+    // The same by whoever goes on after a crash.
+    let mut another = read(&backlog);
+    for backlog in [&mut backlog, &mut another] {
+        take(backlog, 13, &[Said::Ended(id(5), 12)]);
+        assert_eq!(open(backlog), []);
+    }
+}
+
+/// What whoever goes on reads of it.
+fn read(backlog: &Backlog) -> Backlog {
+    let written = serde_json::to_vec(backlog).unwrap();
+    serde_json::from_slice(&written).unwrap()
+}
+
+#[test]
+fn of_many_that_were_over_untold_the_last_ones_are_written_down() {
+    let mut backlog = Backlog::default();
+    let all = 2 * u128::try_from(MOST_UNTOLD).unwrap();
+    for n in 1..=all {
+        backlog.untold(id(n));
+    }
+    let read = read(&backlog);
+    assert_eq!(read.untold.len(), MOST_UNTOLD);
+    assert!(read.is_untold(id(all)) && !read.is_untold(id(1)));
+    assert!(backlog.is_untold(id(1)), "this one still knows");
 }
 
 #[test]
@@ -151,7 +174,12 @@ fn a_full_backlog_fits_one_message_of_the_bus() {
         }
     }
     assert!(!backlog.has_room());
+    for n in 0..MOST_UNTOLD {
+        backlog.untold(id(u128::MAX / 2 + u128::try_from(n).unwrap()));
+    }
     let written = serde_json::to_vec(&backlog).unwrap();
+    // Beside a cursor and a context, each as long as it may be.
+    let written = [written, vec![b' '; 24 * 1024]].concat();
     assert!(
         written.len() < askbus_domain::MAX_COMMIT_BYTES,
         "{}",

@@ -1,6 +1,7 @@
 //! What became of a message, in words.
 
 use super::super::Channel;
+use super::later::Later;
 use crate::projection::Card;
 use crate::submit::{Judged, NotSent};
 use askbus_domain::text_channel::{Button, Put, Telling};
@@ -8,13 +9,14 @@ use askbus_domain::{Clarification, GoesOn, Outcome};
 use askbus_wire::messages::InboxReply;
 
 /// What a person is told of their message.
-#[derive(Debug)]
 pub(super) struct Said {
     /// One word for programs.
     pub verdict: &'static str,
     pub lines: Vec<String>,
     /// Under a question that is put, where they fit.
     pub buttons: Option<Vec<Button>>,
+    /// Where it was not judged in time, what is still to come.
+    pub later: Option<Later>,
 }
 
 impl Said {
@@ -23,6 +25,7 @@ impl Said {
             verdict,
             lines,
             buttons: None,
+            later: None,
         }
     }
 }

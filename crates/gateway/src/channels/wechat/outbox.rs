@@ -1,17 +1,17 @@
-//! Replies that are to be sent, in their order, and again when they were refused: pure.
+//! Replies that are to be sent, each in its order, and again when they were refused: pure. One that is
+//! refused keeps no other one from being sent.
 
-use askbus_domain::ClarifyId;
+use super::super::given_up::GivenUp;
+use super::super::options::Retries;
+use askbus_domain::{ClarifyId, Timestamp};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Replies that wait at once at most; meanwhile no messages are read.
+/// Texts that wait at once at most; meanwhile no messages are read.
 pub(super) const MOST: usize = 64;
-/// Attempts after which a reply is given up, so that one that is never taken does not keep back all
-/// others.
-const MAX_ATTEMPTS: u32 = 12;
-/// Between two attempts, at first and at most.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_mins(1));
+/// The longest pause after an attempt that failed until anything else is tried.
+const MOST_BETWEEN: Duration = Duration::from_secs(5);
 
 /// One text of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,27 @@ pub(super) struct Text {
     pub to: String,
     pub context: String,
     pub text: String,
+    /// Which clarification it is about.
+    pub about: Option<ClarifyId>,
+    /// Since when it is to be sent.
+    pub since: Timestamp,
     /// The clarification that the reply says was settled; with its last text.
     pub settled: Option<ClarifyId>,
+}
+
+impl Text {
+    /// One that was given up, to be sent with a newer context.
+    pub(super) fn again(one: &GivenUp, to: &str, context: &str) -> Self {
+        Self {
+            client_id: one.id.clone(),
+            to: to.to_owned(),
+            context: context.to_owned(),
+            text: one.text.clone(),
+            about: one.about,
+            since: one.since,
+            settled: None,
+        }
+    }
 }
 
 /// What became of an attempt that failed.
@@ -30,119 +49,145 @@ pub(super) struct Text {
 pub(super) enum Failed {
     /// It is tried again.
     Again,
-    /// It is given up.
-    GivenUp(Text),
+    /// It is given up, after so many attempts.
+    GivenUp(Text, u32),
 }
 
-/// What is to be sent.
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
+/// The texts of one reply.
+#[derive(Debug)]
+struct Reply {
     texts: VecDeque<Text>,
-    /// Attempts at the first one so far.
+    /// Attempts at the first of them so far.
     attempts: u32,
     /// When the next one may be made.
     not_before: Option<Instant>,
 }
 
+/// What is to be sent.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    retries: Retries,
+    /// None of them is empty.
+    replies: VecDeque<Reply>,
+    /// Attempts that failed one after the other, whatever was to be sent.
+    failed: u32,
+    /// When anything may be tried again.
+    not_before: Option<Instant>,
+}
+
 impl Outbox {
+    pub(super) fn new(retries: Retries) -> Self {
+        Self {
+            retries,
+            replies: VecDeque::new(),
+            failed: 0,
+            not_before: None,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
-        self.texts.len()
+        self.replies.iter().map(|reply| reply.texts.len()).sum()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        self.replies.is_empty()
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.texts.len() < MOST
+        self.len() < MOST
     }
 
+    pub(super) fn holds(&self, client_id: &str) -> bool {
+        let mut texts = self.replies.iter().flat_map(|reply| &reply.texts);
+        texts.any(|text| text.client_id == client_id)
+    }
+
+    /// The texts of a reply.
     pub(super) fn put(&mut self, texts: impl IntoIterator<Item = Text>) {
-        self.texts.extend(texts);
+        let texts: VecDeque<Text> = texts.into_iter().collect();
+        if !texts.is_empty() {
+            self.replies.push_back(Reply {
+                texts,
+                attempts: 0,
+                not_before: None,
+            });
+        }
     }
 
-    /// What is to be sent next.
-    pub(super) fn next(&self) -> Option<&Text> {
-        self.texts.front()
+    /// What is to be sent next: of those whose time has come the oldest.
+    pub(super) fn next(&self, now: Instant) -> Option<&Text> {
+        let comes = |reply: &&Reply| reply.not_before.is_none_or(|at| at <= now);
+        self.replies.iter().find(comes)?.texts.front()
     }
 
     /// When.
     pub(super) fn due(&self) -> Option<Instant> {
-        (!self.is_empty()).then(|| self.not_before.unwrap_or_else(Instant::now))
+        let earliest = self.replies.iter().map(|reply| reply.not_before).min()?;
+        let due = earliest.max(self.not_before);
+        Some(due.unwrap_or_else(Instant::now))
     }
 
     /// What is said to this person goes with this context from now on, which is the newest.
     pub(super) fn renew(&mut self, to: &str, context: &str) {
-        for text in self.texts.iter_mut().filter(|text| text.to == to) {
-            context.clone_into(&mut text.context);
+        for reply in &mut self.replies {
+            let of_them = reply.texts.iter_mut().filter(|text| text.to == to);
+            let renewed = of_them.map(|text| context.clone_into(&mut text.context));
+            if renewed.count() > 0 {
+                // What failed for want of it is tried again at once, and as long.
+                (reply.attempts, reply.not_before) = (0, None);
+            }
         }
-        // What failed for want of it is tried again at once, and as long.
-        (self.attempts, self.not_before) = (0, None);
+        (self.failed, self.not_before) = (0, None);
     }
 
-    /// The first one was sent.
-    pub(super) fn sent(&mut self) -> Option<Text> {
-        (self.attempts, self.not_before) = (0, None);
-        self.texts.pop_front()
+    /// This one was sent.
+    pub(super) fn sent(&mut self, client_id: &str) -> Option<Text> {
+        (self.failed, self.not_before) = (0, None);
+        self.take(client_id)
     }
 
-    /// It was refused, or nobody knows.
-    pub(super) fn failed(&mut self, now: Instant) -> Failed {
-        self.attempts += 1;
-        if self.attempts >= MAX_ATTEMPTS
-            && let Some(text) = self.sent()
+    /// This one was refused, or nobody knows.
+    pub(super) fn failed(&mut self, client_id: &str, now: Instant) -> Failed {
+        self.failed = self.failed.saturating_add(1);
+        // Sooner than this one comes again: others are not to wait for it.
+        let between = (self.retries.pause(self.failed) / 2).min(MOST_BETWEEN);
+        self.not_before = Some(now + between);
+        let Some(reply) = self.reply(client_id) else {
+            return Failed::Again;
+        };
+        reply.attempts = reply.attempts.saturating_add(1);
+        let attempts = reply.attempts;
+        if attempts >= self.retries.attempts
+            && let Some(text) = self.take(client_id)
         {
-            return Failed::GivenUp(text);
+            return Failed::GivenUp(text, attempts);
         }
-        let doubled = self.attempts.saturating_sub(1).min(16);
-        let pause = PAUSE.0.saturating_mul(1 << doubled).min(PAUSE.1);
-        self.not_before = Some(now + pause);
+        let pause = self.retries.pause(attempts);
+        if let Some(reply) = self.reply(client_id) {
+            reply.not_before = Some(now + pause);
+        }
         Failed::Again
+    }
+
+    /// The reply that begins with this text.
+    fn reply(&mut self, client_id: &str) -> Option<&mut Reply> {
+        let begins = |reply: &Reply| {
+            reply
+                .texts
+                .front()
+                .is_some_and(|t| t.client_id == client_id)
+        };
+        self.replies.iter_mut().find(|reply| begins(reply))
+    }
+
+    fn take(&mut self, client_id: &str) -> Option<Text> {
+        let reply = self.reply(client_id)?;
+        (reply.attempts, reply.not_before) = (0, None);
+        let text = reply.texts.pop_front();
+        self.replies.retain(|reply| !reply.texts.is_empty());
+        text
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(n: u32) -> Text {
-        Text {
-            client_id: n.to_string(),
-            to: "ann".into(),
-            context: "C1".into(),
-            text: "✅".into(),
-            settled: None,
-        }
-    }
-
-    #[test]
-    fn in_order_and_again_until_it_is_given_up() {
-        let (mut outbox, now) = (Outbox::default(), Instant::now());
-        outbox.put([text(1), text(2)]);
-        let mut waited = Duration::ZERO;
-        for _ in 1..MAX_ATTEMPTS {
-            assert_eq!(outbox.failed(now), Failed::Again);
-            assert_eq!(outbox.next(), Some(&text(1)));
-            let pause = outbox.due().unwrap() - now;
-            assert!(
-                pause >= waited.min(PAUSE.1) && pause <= PAUSE.1,
-                "{pause:?}"
-            );
-            waited = pause;
-        }
-        outbox.renew("ann", "C2");
-        let newer = |n| Text {
-            context: "C2".into(),
-            ..text(n)
-        };
-        assert_eq!(outbox.next(), Some(&newer(1)));
-        assert!(outbox.due().unwrap() < now + waited, "the context is new");
-        for _ in 1..MAX_ATTEMPTS {
-            assert_eq!(outbox.failed(now), Failed::Again);
-        }
-        assert_eq!(outbox.failed(now), Failed::GivenUp(newer(1)));
-        assert_eq!(outbox.next(), Some(&newer(2)));
-        assert_eq!(outbox.sent(), Some(newer(2)));
-        assert!(outbox.is_empty() && outbox.next().is_none() && outbox.due().is_none());
-    }
-}
+mod tests;
