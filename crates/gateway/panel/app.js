@@ -1,23 +1,26 @@
 /** Puts the panel together: who is here, the connection, and which view the address names. */
+import { ChannelsView } from './channels.js';
 import { ServerClock } from './clock.js';
 import { Connection } from './connection.js';
 import { Delivery } from './delivery.js';
-import { byId, el } from './dom.js';
+import { byId } from './dom.js';
 import { Drafts } from './drafts.js';
 import { labelFilters } from './filters.js';
 import { HistoryView, readHistory } from './history.js';
 import { label, onLanguage, startLanguage, t } from './i18n.js';
 import { Inbox } from './inbox.js';
 import { passOnMessage } from './late.js';
+import { Leaving } from './leaving.js';
 import { Outbox } from './outbox.js';
 import { announce, showConnection } from './page.js';
-import { pastRow, readPast } from './past.js';
+import { readPast } from './past.js';
+import { PastList } from './past-list.js';
 import { PlanBook, PlanList } from './plans.js';
 import { RecentView } from './recent.js';
 import { request, speakFor } from './requests.js';
 import { readPlace } from './routes.js';
 import { applyTheme, wireSettings } from './settings.js';
-import { showSignIn, signOut, whoAmI, wireSignIn } from './sign-in.js';
+import { showSignIn, whoAmI, wireSignIn } from './sign-in.js';
 import { Teller } from './telling.js';
 
 const TICK_MS = 500;
@@ -32,6 +35,7 @@ const connection = new Connection({
   message: (message) => inbox.change(() => {
     inbox.receive(message);
     if (message.event === 'plan.updated') showPlans();
+    channels.heard(message.event);
   }),
   state: (state) => inbox.change(() => onConnection(state)),
   tab: () => drafts.tab,
@@ -47,6 +51,11 @@ const connection = new Connection({
 });
 const drafts = new Drafts((message) => connection.send(message));
 const inbox = new Inbox({ clock, connection, drafts, outbox, plans, teller });
+const channels = new ChannelsView();
+const leaving = new Leaving(drafts, outbox, teller, (id) => {
+  const entry = inbox.store.get(id);
+  return entry !== undefined && entry.outcome === null && !entry.kept && entry.state !== 'late';
+});
 const planList = new PlanList(byId('plan-list'), true, 'agent and session');
 
 /** @type {import('./past.js').PastActions} */
@@ -55,6 +64,7 @@ const pastActions = {
   passOn: (item, late) => connection.send(passOnMessage(item.session_id, item.clarify_id, late.answer_id)),
 };
 const history = new HistoryView(pastActions);
+const pastList = new PastList(byId('past'), pastActions);
 inbox.delivery = new Delivery(outbox, inbox.store, connection);
 inbox.recent = new RecentView(byId('recent-list'), byId('recent-empty'), pastActions.me,
   (id) => inbox.cards.has(id), pastActions.passOn);
@@ -102,7 +112,7 @@ function showPlace(moved) {
   byId('past').hidden = !alone;
   if (place.view === 'session') label(byId('alone-text'), 'group.session', { session: place.id });
   else if (place.view === 'question') label(byId('alone-text'), 'alone.question');
-  if (alone && moved) byId('past').replaceChildren();
+  if (alone && moved) pastList.clear();
   if (view === 'inbox') inbox.goTo(place);
   if (place.view === 'plans') showPlans();
   else if (place.view === 'history') history.show(place.query);
@@ -114,7 +124,6 @@ function showPlace(moved) {
 
 /** What is over, below what waits: of a session its last questions, of a question itself. @param {import('./routes.js').Place} place */
 async function showPast(place) {
-  const root = byId('past');
   /** @type {import('./past.js').Past[]} */
   let items = [];
   if (place.view === 'session') {
@@ -125,26 +134,13 @@ async function showPast(place) {
     const found = answer?.ok ? readPast((await answer.json()).clarification) : null;
     if (found !== null) items = [found];
     else if (answer?.status === 404 || answer?.status === 400) {
-      root.replaceChildren(hint('alone.unknown'));
+      pastList.say('alone.unknown');
       return;
     }
   }
   if (JSON.stringify(readPlace(location.hash)) !== JSON.stringify(place)) return;
-  if (items.length === 0) {
-    root.replaceChildren();
-    if (place.view === 'session' && !inbox.knows(place.id)) root.append(hint('alone.unknown_session'));
-    return;
-  }
-  const title = el('h2', { class: 'past-title' });
-  label(title, 'alone.past');
-  root.replaceChildren(title, el('ul', { class: 'past-list' }, ...items.map((item) => pastRow(item, pastActions, place.view === 'question'))));
-}
-
-/** @param {import('./i18n.js').Key} key */
-function hint(key) {
-  const line = el('p', { class: 'hint' });
-  label(line, key);
-  return line;
+  if (items.length === 0 && place.view === 'session' && !inbox.knows(place.id)) pastList.say('alone.unknown_session');
+  else pastList.show(items, place.view === 'question');
 }
 
 function wirePage() {
@@ -175,9 +171,9 @@ function wirePage() {
   byId('notice-close').addEventListener('click', () => {
     byId('notice').hidden = true;
   });
-  byId('sign-out').addEventListener('click', () => void signOut());
+  byId('sign-out').addEventListener('click', () => void leaving.signOut());
   window.addEventListener('beforeunload', (event) => {
-    if (outbox.holdsAlone) event.preventDefault();
+    if (outbox.holdsAlone || drafts.holdsAlone) event.preventDefault();
   });
   // Who signed in in another tab is here as well.
   document.addEventListener('visibilitychange', () => {
@@ -220,6 +216,7 @@ async function begin() {
     const owner = `${encodeURIComponent(tenant)}.${encodeURIComponent(who.person)}`;
     outbox.start(owner);
     teller.start(owner);
+    leaving.start(owner);
     await drafts.start(owner);
     label(byId('who'), 'app.signed_in', { person: who.person, tenant });
   }

@@ -15,6 +15,8 @@ export class CardStatus {
   #takeBack = button('take-back', 'quiet', 'action.take_back');
   #close = button('close', 'quiet', 'action.close');
   #passOn = button('pass-on', 'quiet', 'action.pass_on');
+  /** What stands in the result: drawn anew only when it changes, so that nobody loses their place in it. */
+  #drawn = '';
   #entry;
   #actions;
 
@@ -81,6 +83,10 @@ export class CardStatus {
   /** @param {import('./types.js').DraftContent} content */
   #showResult(content) {
     const { request, outcome, submission, state, kept } = this.#entry;
+    const own = state === 'late' || kept ? (submission ?? content) : null;
+    const drawn = document.documentElement.lang + JSON.stringify([outcome, own]);
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
     const named = request.questions.length > 1;
     const blocks = [];
     if (outcome !== null) {
@@ -90,8 +96,7 @@ export class CardStatus {
       const assumed = assumedLine(request.questions, outcome);
       if (assumed !== null) blocks.push(assumed);
     }
-    if (state === 'late' || kept) {
-      const own = submission ?? content;
+    if (own !== null) {
       const text = answerAsText(request.questions, own.answers, own.text);
       const list = answerList(request.questions, own.answers, own.text, named);
       if (list.childElementCount > 0) blocks.push(keptBlock(list, text));

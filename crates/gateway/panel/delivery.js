@@ -2,7 +2,9 @@
  * Sees to it that an answer arrives: sends it, sends it again under the same id after a lost
  * connection or when the service could not take it, until somebody says what became of it.
  */
+import { t } from './i18n.js';
 import { respondMessage } from './outbox.js';
+import { notice } from './page.js';
 
 /** @typedef {import('./types.js').Submission} Submission */
 
@@ -51,8 +53,10 @@ export class Delivery {
   /** @param {Submission} submission */
   send(submission) {
     const id = submission.clarify_id;
+    const before = this.#outbox.hasLeft(id);
+    if (this.#connection.online && !this.#outbox.leaves(id)) notice(t('state.only_here'));
     const left = this.#connection.send(respondMessage(submission));
-    if (left) this.#outbox.leaves(id);
+    if (!left && !before) this.#outbox.stays(id);
     this.#store.sending(submission, left, this.#outbox.hasLeft(id));
     if (left) this.#wait(id, PATIENCE_MS);
   }

@@ -2,15 +2,18 @@
  * What a person has typed and not sent: kept in the browser at once, on the server at most once a
  * second. Each tab writes under its own name, so two tabs never overwrite each other.
  */
-import { uuid } from './dom.js';
+import { post } from './requests.js';
 import { forget, keysFrom, load, save } from './storage.js';
+import { TabName } from './tab-name.js';
 
 /** @typedef {import('./types.js').DraftContent} DraftContent */
 /** @typedef {import('./types.js').Request} Request */
-/** @typedef {{saved_at: number, content: DraftContent, request: Request}} Stored */
+/** @typedef {{saved_at: number, told_at?: number, content: DraftContent, request: Request}} Stored `told_at`: when the service was told. */
 
 /** The server hears of drafts at most this often. */
 const PACE_MS = 1000;
+/** By then the service has saved what it was told. */
+const SAVED_MS = 3000;
 /** Drafts older than this are forgotten: no question waits longer. */
 const KEEP_MS = 28 * 24 * 3_600_000;
 
@@ -104,11 +107,14 @@ export function readContent(value) {
 }
 
 export class Drafts {
-  /** This tab's name; it survives a reload. */
-  tab = uuid();
+  #name = new TabName(() => this.#moved());
   #prefix = '';
   /** @type {Map<string, DraftContent>} */
   #unsent = new Map();
+  /** What was written in this page, question by question. @type {Map<string, {content: DraftContent, request: Request}>} */
+  #written = new Map();
+  /** Ids of those that the browser had no room for. @type {Set<string>} */
+  #here = new Set();
   /** @type {ReturnType<typeof setTimeout>|null} */
   #timer = null;
   #lastSent = 0;
@@ -119,20 +125,15 @@ export class Drafts {
     this.#send = send;
   }
 
-  /**
-   * Takes the tab's name, unless a copy of this tab (the browser's "duplicate") uses it already.
-   * @param {string} owner Whose drafts; another person's are never read.
-   */
+  /** This tab's name; it survives a reload. */
+  get tab() {
+    return this.#name.name;
+  }
+
+  /** @param {string} owner Whose drafts; another person's are never read. */
   async start(owner) {
     this.#prefix = `askbus.draft.${owner}.`;
-    try {
-      const known = sessionStorage.getItem('askbus.tab');
-      if (known !== null && (await claim(known))) this.tab = known;
-      else void claim(this.tab);
-      sessionStorage.setItem('askbus.tab', this.tab);
-    } catch {
-      // Without storage every load is a tab of its own.
-    }
+    await this.#name.take();
     for (const key of keysFrom(this.#prefix)) {
       const stored = this.#read(key);
       if (stored === null || Date.now() - stored.saved_at > KEEP_MS) forget(key);
@@ -146,10 +147,95 @@ export class Drafts {
    */
   keep(request, content) {
     const id = request.clarify_id;
-    if (isBlank(content)) forget(this.#key(id, this.tab));
-    else save(this.#key(id, this.tab), { saved_at: Date.now(), content, request });
+    const key = this.#key(id, this.tab);
+    this.#written.set(id, { content, request });
+    this.#here.delete(id);
+    if (isBlank(content)) forget(key);
+    else if (!save(key, { saved_at: Date.now(), content, request })) {
+      // What stood there before is not what stands in the card.
+      forget(key);
+      if (hasText(content)) this.#here.add(id);
+    }
     this.#unsent.set(id, content);
     this.#schedule();
+  }
+
+  /** Another page has had this tab's name all along: what was written here goes on under another one. */
+  #moved() {
+    for (const { request, content } of this.#written.values()) this.keep(request, content);
+  }
+
+  /** Whether closing this page would lose words that the service has not got either. */
+  get holdsAlone() {
+    return [...this.#here].some((id) => this.#unsent.has(id));
+  }
+
+  /**
+   * What the service would not show again to who signs in anew.
+   * @param {(id: string) => boolean} isOpen Whether a question still waits: of others it keeps no draft.
+   * @returns {{request: Request, content: DraftContent, tab: string, kept: boolean}[]}
+   */
+  #open(isOpen) {
+    const now = Date.now();
+    const found = keysFrom(this.#prefix).flatMap((key) => {
+      const stored = this.#read(key);
+      if (stored === null) return [];
+      const { request, content, told_at } = stored;
+      const kept = isOpen(request.clarify_id) && told_at !== undefined && now - told_at > SAVED_MS;
+      return [{ request, content, tab: key.slice(`${this.#prefix}${request.clarify_id}.`.length), kept }];
+    });
+    const here = [...this.#here].flatMap((id) => {
+      const written = this.#written.get(id);
+      return written && this.#unsent.has(id) ? [{ ...written, tab: this.tab, kept: false }] : [];
+    });
+    return [...found, ...here];
+  }
+
+  /**
+   * Words that would be lost with this browser's copy of them.
+   * @param {(id: string) => boolean} isOpen
+   */
+  unkept(isOpen) {
+    return this.#open(isOpen).filter(({ kept, content }) => !kept && hasText(content));
+  }
+
+  /**
+   * Lets the service keep every draft of this browser, whichever tab wrote it.
+   * @param {(id: string) => boolean} isOpen
+   * @param {number} limit How long it may take, in milliseconds.
+   */
+  async tellAll(isOpen, limit) {
+    const until = Date.now() + limit;
+    for (const { request, content, tab, kept } of this.#open(isOpen)) {
+      const id = request.clarify_id;
+      while (!kept && isOpen(id) && Date.now() < until) {
+        const said = await post(`/api/clarifications/${encodeURIComponent(id)}/draft`, { tab, ...content }).catch(() => null);
+        if (said === null) return;
+        if (said.ok) {
+          this.#noteSaved(id, tab, content);
+          break;
+        }
+        if (said.status !== 429 && said.status < 500) break;
+        await new Promise((resolve) => setTimeout(resolve, PACE_MS));
+      }
+    }
+  }
+
+  /** The service has saved it; what was written since it has not. @param {string} id @param {string} tab @param {DraftContent} content */
+  #noteSaved(id, tab, content) {
+    const key = this.#key(id, tab);
+    const stored = this.#read(key);
+    if (stored !== null && sameContent(stored.content, content)) save(key, { ...stored, told_at: 0 });
+    const unsent = this.#unsent.get(id);
+    if (tab === this.tab && unsent !== undefined && sameContent(unsent, content)) this.#unsent.delete(id);
+  }
+
+  /** Nothing of this person stays in the browser. */
+  forgetAll() {
+    this.#unsent.clear();
+    this.#written.clear();
+    this.#here.clear();
+    for (const key of keysFrom(this.#prefix)) forget(key);
   }
 
   /**
@@ -193,6 +279,7 @@ export class Drafts {
 
   /** It is being sent as an answer: the server needs no draft of it any more. @param {string} id */
   hush(id) {
+    this.#written.delete(id);
     this.#unsent.delete(id);
   }
 
@@ -204,7 +291,7 @@ export class Drafts {
    * @param {string} me
    */
   settle(id, outcome, me) {
-    this.#unsent.delete(id);
+    this.hush(id);
     for (const key of keysFrom(`${this.#prefix}${id}.`)) {
       const other = key === this.#key(id, this.tab) ? null : this.#read(key);
       if (other === null || !holdsUnsaid(other.content, outcome, me)) forget(key);
@@ -213,7 +300,7 @@ export class Drafts {
 
   /** Forgets every tab's draft of a question. @param {string} id */
   drop(id) {
-    this.#unsent.delete(id);
+    this.hush(id);
     for (const key of keysFrom(`${this.#prefix}${id}.`)) forget(key);
   }
 
@@ -230,6 +317,9 @@ export class Drafts {
       // Offline the browser's copy has to do until there is a connection again.
       if (!this.#send({ event: 'clarify.draft', clarify_id: id, tab: this.tab, ...content })) return;
       this.#unsent.delete(id);
+      const key = this.#key(id, this.tab);
+      const stored = this.#read(key);
+      if (stored !== null) save(key, { ...stored, told_at: Date.now() });
       this.#schedule();
     }, wait);
   }
@@ -245,23 +335,7 @@ export class Drafts {
     const content = readContent(value?.content);
     if (content === null || typeof value.request?.clarify_id !== 'string') return null;
     if (!Array.isArray(value.request.questions)) return null;
-    return { saved_at: Number(value.saved_at) || 0, content, request: value.request };
+    const told_at = typeof value.told_at === 'number' ? value.told_at : undefined;
+    return { saved_at: Number(value.saved_at) || 0, told_at, content, request: value.request };
   }
-}
-
-/**
- * Claims a tab's name for as long as the page lives; false when another page has it.
- * @param {string} name
- * @returns {Promise<boolean>}
- */
-function claim(name) {
-  if (!navigator.locks) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    navigator.locks
-      .request(`askbus-tab-${name}`, { ifAvailable: true }, (lock) => {
-        resolve(lock !== null);
-        return lock === null ? undefined : new Promise(() => {});
-      })
-      .catch(() => resolve(true));
-  });
 }

@@ -5,7 +5,7 @@
 import { byId } from './dom.js';
 import { t, tCount } from './i18n.js';
 import { questionPlace } from './routes.js';
-import { load, save } from './storage.js';
+import { forget, load, save } from './storage.js';
 
 /** Questions of which it is remembered that somebody was told. */
 const REMEMBER = 500;
@@ -43,6 +43,11 @@ export class Teller {
   /** @param {string} owner Whose; settings and what was told are theirs. */
   start(owner) {
     this.#prefix = `askbus.told.${owner}`;
+  }
+
+  /** Nothing of this person stays in the browser. */
+  forgetAll() {
+    forget(this.#prefix);
   }
 
   get sound() {

@@ -60,6 +60,8 @@ impl Browser {
             "--disable-component-update",
             "--disable-sync",
             "--lang=en",
+            // Names that are this machine, and no place that a browser trusts without TLS.
+            "--host-resolver-rules=MAP *.test 127.0.0.1",
             &size,
             &profile_dir,
         ];

@@ -5,6 +5,7 @@ mod handing_over;
 mod on_nats;
 mod place;
 mod replies;
+mod unreachable;
 mod wechat;
 mod wechat_replies;
 

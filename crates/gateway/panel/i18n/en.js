@@ -146,6 +146,18 @@ export default {
   'sign_in.where': 'On the machine where askbus up runs, yours is in ~/.askbus/credentials/person. For others it is made with askbus credential issue --role person.',
   'sign_in.unreachable': 'The service does not answer. Try again in a moment.',
 
+  'sign_out.title': 'Not kept by the service',
+  'sign_out.lead': 'These words are in this browser only. Signing out deletes them here.',
+  'sign_out.stay': 'Stay signed in',
+  'sign_out.leave': 'Sign out and delete them',
+  'sign_out.saving': 'Saving what you wrote …',
+  'sign_out.unreachable': 'Not signed out: the service does not answer. Nothing was deleted; try again in a moment.',
+
+  'channels.title.one': '{count} chat cannot be reached',
+  'channels.title.other': '{count} chats cannot be reached',
+  'channels.waiting.one': '{count} message waits for it',
+  'channels.waiting.other': '{count} messages wait for it',
+
   'nav.title': 'Views',
   'nav.inbox': 'Inbox',
   'nav.plans': 'Plans',

@@ -143,6 +143,16 @@ const words = {
   'sign_in.where': '在运行 askbus up 的机器上，你的凭据在 ~/.askbus/credentials/person；其他人的凭据用 askbus credential issue --role person 生成。',
   'sign_in.unreachable': '服务没有响应，请稍后再试。',
 
+  'sign_out.title': '服务没有保存的内容',
+  'sign_out.lead': '这些内容只在这个浏览器里。退出登录会把它们从这里删除。',
+  'sign_out.stay': '不退出',
+  'sign_out.leave': '退出并删除',
+  'sign_out.saving': '正在保存你写的内容…',
+  'sign_out.unreachable': '未退出：服务没有响应。没有删除任何内容，请稍后再试。',
+
+  'channels.title.other': '{count} 个聊天无法送达',
+  'channels.waiting.other': '有 {count} 条消息在等待送达',
+
   'nav.title': '视图',
   'nav.inbox': '收件箱',
   'nav.plans': '计划',

@@ -3,7 +3,7 @@
 use super::{fresh_link, says};
 use crate::support::{BINARY, asked, choose, id, one_question};
 use anyhow::Result;
-use askbus_testkit::{AskbusUp, Browser, McpStdio};
+use askbus_testkit::{AskbusUp, Browser, McpStdio, within};
 use serde_json::json;
 
 // contract: A5 E9
@@ -220,5 +220,61 @@ async fn who_is_in_the_list_of_what_is_over_stays_there_when_more_is() -> Result
         .run("return document.activeElement.textContent")
         .await?;
     assert_eq!(focused, "Second?");
+    browser.close().await
+}
+
+/// An answer under way in a browser that becomes full, as a page after it finds it.
+const FULL: &str = "const done = arguments[0];
+    import('/assets/outbox.js').then(({ Outbox }) => {
+        const submission = { session_id: 's', clarify_id: 'c', answer_id: 'a', action: 'answer', answers: [], text: 'x' };
+        const request = { clarify_id: 'c', questions: [{ id: 'q1' }], html: { q1: { question: '<p>long</p>'.repeat(50) } } };
+        const again = () => { const page = new Outbox(); page.start('t.p'); return [page.get('c')?.answer_id ?? null, page.hasLeft('c')]; };
+        const page = new Outbox();
+        page.start('t.p');
+        page.put(request, submission);
+        const told = [again()];
+        let size = 1 << 20;
+        for (let n = 0; size >= 1; n += 1) {
+            try { localStorage.setItem('fill' + n, 'x'.repeat(size)); } catch { size = size >> 1; }
+        }
+        told.push(page.leaves('c'), again());
+        // Nothing but the answer is there any more: not even a word fits.
+        page.stays('c');
+        localStorage.removeItem('askbus.outbox.t.p.c');
+        const bare = { ...request, html: {} };
+        page.put(bare, submission);
+        size = 1 << 20;
+        for (let n = 1000; size >= 1; n += 1) {
+            try { localStorage.setItem('fill' + n, 'x'.repeat(size)); } catch { size = size >> 1; }
+        }
+        told.push(page.leaves('c'), again(), page.holdsAlone);
+        localStorage.clear();
+        done(told);
+    });";
+
+// contract: E12 N5
+#[tokio::test]
+async fn an_answer_that_went_out_is_no_unsent_one_after_a_reload_of_a_full_browser() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    browser.find("#inbox:not([hidden])").await?;
+    let told = within(
+        "a full browser",
+        browser.page.execute_async(FULL, Vec::new()),
+    )
+    .await??;
+    let expected = json!([
+        ["a", false],
+        // The mark has no room of its own; the question's pictures make room for it.
+        true,
+        ["a", true],
+        // No room at all: then the page says so, and no later one calls it unsent.
+        false,
+        [null, false],
+        true
+    ]);
+    assert_eq!(told, expected);
     browser.close().await
 }
