@@ -62,6 +62,9 @@ pub(crate) async fn inbox(config: &Config, args: &InboxArgs) -> Result<ExitCode,
     if reader == Reader::Gone {
         return Ok(ExitCode::SUCCESS);
     }
+    if !args.json {
+        unreachable_chats(&panel).await;
+    }
     if args.watch {
         stream::follow(&panel, args.json, &body).await?;
     } else if !args.json && clarifications(&body).is_empty() {
@@ -70,6 +73,29 @@ pub(crate) async fn inbox(config: &Config, args: &InboxArgs) -> Result<ExitCode,
         output::line("Answer with `askbus answer ID --choose N`, or in `askbus inbox --watch`.")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which chats cannot be reached: whoever relies on them would wait for a question in vain.
+async fn unreachable_chats(panel: &Panel) {
+    // Of a service that does not say, nothing is said.
+    let Ok(body) = panel.get("/api/channels").await else {
+        return;
+    };
+    let list = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned();
+    for channel in list(&body, "channels").unwrap_or_default() {
+        let messages = list(&channel, "messages").unwrap_or_default();
+        let problem = messages.iter().map(|message| text(message, "problem"));
+        let Some(problem) = problem.into_iter().find(|problem| !problem.is_empty()) else {
+            continue;
+        };
+        let waiting = channel.get("undelivered").and_then(Value::as_u64);
+        output::remark(format_args!(
+            "askbus: the chat {} cannot be reached ({}); not delivered there: {}",
+            text(&channel, "name"),
+            terminal::line(problem),
+            waiting.unwrap_or_default(),
+        ));
+    }
 }
 
 /// Prints each as `inbox` and `history` do.

@@ -80,6 +80,18 @@ impl Panel {
         })
     }
 
+    /// Whether the service is one of this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        match &self.place {
+            Place::LastStart(..) => true,
+            Place::Told(base) => {
+                let host = reqwest::Url::parse(base).ok();
+                let host = host.as_ref().and_then(reqwest::Url::host_str);
+                host.is_some_and(|host| matches!(host, "localhost" | "127.0.0.1" | "[::1]"))
+            }
+        }
+    }
+
     /// Where to open a WebSocket, with the credential to present.
     pub(crate) fn socket(&self) -> (Place, &str) {
         (self.place.clone(), &self.token)

@@ -1,5 +1,6 @@
 //! What stands before several replicas: each new connection goes to the first that takes it.
 
+use crate::bound::within;
 use anyhow::{Result, anyhow};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,8 @@ pub struct Balancer {
     address: SocketAddr,
     targets: Arc<Mutex<Vec<String>>>,
     cut: watch::Sender<bool>,
+    /// Connections that came while it took none.
+    refused: watch::Sender<usize>,
     task: JoinHandle<()>,
 }
 
@@ -33,10 +36,15 @@ impl Balancer {
         let known = Arc::clone(&targets);
         let cut = watch::Sender::new(false);
         let watched = cut.subscribe();
+        let refused = watch::Sender::new(0);
+        let count = refused.clone();
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let (known, mut watched) = (Arc::clone(&known), watched.clone());
+                if *watched.borrow() {
+                    count.send_modify(|count| *count += 1);
+                }
                 connections.spawn(async move {
                     tokio::select! {
                         biased;
@@ -51,6 +59,7 @@ impl Balancer {
             address,
             targets,
             cut,
+            refused,
             task,
         })
     }
@@ -58,6 +67,20 @@ impl Balancer {
     /// Ends every connection and takes no other one until it is called with `false`.
     pub fn cut(&self, cut: bool) {
         self.cut.send_replace(cut);
+    }
+
+    /// Waits until so many connections in all came while it took none.
+    ///
+    /// # Errors
+    /// When they do not come within the limit.
+    pub async fn until_refused(&self, count: usize) -> Result<()> {
+        let mut refused = self.refused.subscribe();
+        within(
+            "connections to be refused",
+            refused.wait_for(|n| *n >= count),
+        )
+        .await??;
+        Ok(())
     }
 
     /// `http://host:port` of the forwarder.

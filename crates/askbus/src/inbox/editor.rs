@@ -2,14 +2,19 @@
 //! text is lost.
 
 use super::state::EditorTrouble;
+use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process, kill_process_group};
 use std::env;
 use std::io::Write as _;
 use std::process::ExitStatus;
+use std::time::Duration;
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 /// What is run where neither variable names an editor.
 const FALLBACK: &str = "vi";
+/// How long an editor may take that was asked to end.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An editor at work on a file that nobody else can read.
 pub(super) struct Editor {
@@ -57,6 +62,30 @@ impl Editor {
     /// Waits for its end. May be asked again when it was given up.
     pub(super) async fn ended(&mut self) -> std::io::Result<ExitStatus> {
         self.child.wait().await
+    }
+
+    /// Ends it with all that it started: who has the terminal next reads its keys alone, and nothing writes
+    /// to the file any more.
+    pub(super) async fn end(&mut self) {
+        let Some(editor) = self.child.id().and_then(|id| i32::try_from(id).ok()) else {
+            return;
+        };
+        // What it started is in our own group, as the shell needs it to stop and continue all of it. Where
+        // others are in there too, whoever started this program is.
+        let own = getpgrp();
+        let ended = if own == getpid() {
+            kill_process_group(own, Signal::TERM)
+        } else {
+            Pid::from_raw(editor).map_or(Ok(()), |editor| kill_process(editor, Signal::TERM))
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "the editor was gone already");
+        }
+        if timeout(PATIENCE, self.child.wait()).await.is_err()
+            && let Err(error) = self.child.kill().await
+        {
+            tracing::debug!(%error, "the editor could not be ended");
+        }
     }
 
     /// What it left behind.

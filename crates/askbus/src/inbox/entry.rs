@@ -255,6 +255,9 @@ impl Entry {
             let same = |s: &&Spot| s.question().is_some() && s.question() == self.spot.question();
             let next = spots.iter().find(same).or(spots.first());
             self.spot = next.copied().unwrap_or(Spot::Button(Button::Close));
+            if spots.first() == Some(&self.spot) {
+                self.scroll = 0;
+            }
         }
     }
 

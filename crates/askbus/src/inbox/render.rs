@@ -45,6 +45,18 @@ pub(super) fn scroll(state: &State) -> Option<usize> {
     Some(card::scroll(state, entry, state.card_rows()))
 }
 
+/// How many rows of the card are in sight.
+pub(super) fn card_rows(state: &State) -> usize {
+    let look = Look::new(false);
+    let taken = 1 + banner(state, look).len() + hint(state, look).len();
+    usize::from(state.size.1).saturating_sub(taken).max(1)
+}
+
+/// The rows of the card that have the focus.
+pub(super) fn focused(state: &State) -> Option<std::ops::Range<usize>> {
+    Some(card::focused(state, state.entry()?))
+}
+
 /// Draws everything.
 pub(super) fn render(state: &State, frame: &mut Frame<'_>) {
     let look = Look::new(state.color);
@@ -105,8 +117,12 @@ fn banner(state: &State, look: Look) -> Vec<Line<'static>> {
     if state.link != Link::Offline {
         return Vec::new();
     }
-    let text = words(state.language).offline_banner;
-    written(state, text, look.warning())
+    let words = words(state.language);
+    let mut lines = written(state, words.offline_banner, look.warning());
+    if state.here {
+        lines.extend(written(state, words.offline_here, look.warning()));
+    }
+    lines
 }
 
 /// A line for the person, or the keys that matter now, as many as there is room for.

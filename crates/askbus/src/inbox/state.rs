@@ -89,6 +89,8 @@ pub(super) struct State {
     pub tab: String,
     pub language: Language,
     pub color: bool,
+    /// Whether the service is one of this machine, where its person can start it.
+    pub here: bool,
     pub size: (u16, u16),
     pub link: Link,
     /// Whether all that waits was told since the connection came.
@@ -128,6 +130,7 @@ impl State {
             tab,
             language,
             color,
+            here: false,
             size,
             link: Link::Connecting,
             caught_up: false,

@@ -18,18 +18,36 @@ pub(super) async fn follow(panel: &Panel, json: bool, shown: &Value) -> Result<(
         .map(|c| text(c, "clarify_id").to_owned());
     let mut known: HashSet<String> = known.collect();
     let mut connection = Connection::open(panel);
+    let mut lost = false;
     let result = loop {
         let news = tokio::select! {
             () = shutdown.cancelled() => break Ok(()),
             news = connection.next() => news,
         };
         match news {
-            Some(News::Object(object)) => match tell(panel, &object, json, &mut known).await {
-                Ok(Reader::There) => {}
-                Ok(Reader::Gone) => break Ok(()),
-                Err(failure) => break Err(failure),
-            },
-            Some(News::Lost) => output::remark("askbus: the connection is lost; trying again"),
+            Some(News::Object(object)) => {
+                if std::mem::take(&mut lost) {
+                    output::remark("askbus: connected again");
+                }
+                match tell(panel, &object, json, &mut known).await {
+                    Ok(Reader::There) => {}
+                    Ok(Reader::Gone) => break Ok(()),
+                    Err(failure) => break Err(failure),
+                }
+            }
+            // Each further try would say the same.
+            Some(News::Lost) if lost => {}
+            Some(News::Lost) => {
+                lost = true;
+                let next = if panel.is_here() {
+                    "; if the service was stopped, start it: askbus up"
+                } else {
+                    ""
+                };
+                output::remark(format_args!(
+                    "askbus: the connection is lost; trying again{next}"
+                ));
+            }
             Some(News::Refused(failure)) => break Err(failure),
             None => break Ok(()),
         }

@@ -2,6 +2,7 @@
 
 mod answering;
 mod card;
+mod focus;
 mod list;
 mod news;
 mod time;

@@ -35,7 +35,10 @@ pub(super) async fn run(panel: &Panel, language: Language) -> Result<(), Failure
     let size = screen.size()?;
     let tab = format!("terminal-{}", uuid::Uuid::new_v4());
     let mut view = View {
-        state: Some(State::new(tab, language, color, size)),
+        state: Some(State {
+            here: panel.is_here(),
+            ..State::new(tab, language, color, size)
+        }),
         connection: Connection::open(panel),
         keys: Some(EventStream::new()),
         editor: None,
@@ -149,7 +152,9 @@ impl View {
             status = edited => {
                 let Some((id, spot, editor)) = self.editor.take() else { return Ok(()) };
                 self.take_back(screen)?;
-                self.happens(Event::Edited(id, spot, editor.outcome(status)), screen)
+                self.happens(Event::Edited(id, spot, editor.outcome(status)), screen)?;
+                self.leaving |= self.refused.is_some();
+                Ok(())
             }
             key = keys => {
                 if let Some(Ok(event)) = key {
@@ -159,7 +164,7 @@ impl View {
                 self.leaving = true;
                 Ok(())
             }
-            news = self.connection.next() => self.news(news, screen),
+            news = self.connection.next(), if self.refused.is_none() => self.news(news, screen),
             _ = self.tick.tick() => self.happens(Event::Tick, screen),
         }
     }
@@ -201,7 +206,8 @@ impl View {
             Some(News::Lost) => self.happens(Event::Lost, screen),
             Some(News::Refused(failure)) => {
                 self.refused = Some(failure);
-                self.leaving = true;
+                // Who is writing is let finish.
+                self.leaving = self.editor.is_none();
                 Ok(())
             }
             None => Err(Failure::new(
@@ -280,6 +286,9 @@ impl View {
 
     /// The service hears of what was written last; what it cannot hear of is left with the person.
     async fn leave(mut self) {
+        if let Some((_, _, editor)) = &mut self.editor {
+            editor.end().await;
+        }
         let Some(mut state) = self.state.take() else {
             return;
         };

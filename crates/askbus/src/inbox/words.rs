@@ -16,6 +16,8 @@ pub(super) struct Words {
     pub online: &'static str,
     pub offline: &'static str,
     pub offline_banner: &'static str,
+    /// What else can be done where the service is one of this machine.
+    pub offline_here: &'static str,
     pub back_online: &'static str,
     pub nothing_waits: &'static str,
     pub nothing_waits_more: &'static str,

@@ -40,5 +40,6 @@ mod studio_http;
 mod support;
 mod team;
 mod tenants;
+mod terminal_leaving;
 mod terminal_view;
 mod vocabulary;

@@ -14,6 +14,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
+use std::ops::Range;
 
 pub(super) fn render(state: &State, look: Look, frame: &mut Frame<'_>, area: Rect) {
     let Some(entry) = state.entry() else { return };
@@ -45,6 +46,11 @@ pub(super) fn scroll(state: &State, entry: &Entry, height: usize) -> usize {
     scrolled(&sheet(state, Look::new(false), entry), entry, height)
 }
 
+/// The rows that have the focus.
+pub(super) fn focused(state: &State, entry: &Entry) -> Range<usize> {
+    sheet(state, Look::new(false), entry).focus
+}
+
 fn scrolled(sheet: &Sheet, entry: &Entry, height: usize) -> usize {
     let most = sheet.lines.len().saturating_sub(height);
     if !entry.follow {
@@ -52,18 +58,17 @@ fn scrolled(sheet: &Sheet, entry: &Entry, height: usize) -> usize {
     }
     let cursor = sheet.cursor.map(|(row, _)| row..row + 1);
     let focus = cursor.unwrap_or_else(|| sheet.focus.clone());
-    // The first place shows the card from its top.
-    let focus = if Some(&entry.spot) == entry.spots().first() {
-        0..focus.end.min(height)
+    // Where the last row is in sight, and where the first one is.
+    let (lowest, highest) = (focus.end.saturating_sub(height), focus.start);
+    // From its first place the card can be read from its top.
+    let lowest = if Some(&entry.spot) == entry.spots().first() {
+        lowest.min(entry.scroll)
     } else {
-        focus
+        lowest
     };
-    let lowest = focus.end.saturating_sub(height);
-    entry
-        .scroll
-        .max(lowest)
-        .min(focus.start.max(lowest))
-        .min(most)
+    // What is higher than the window is read row by row.
+    let (least, largest) = (lowest.min(highest), lowest.max(highest));
+    entry.scroll.clamp(least, largest).min(most)
 }
 
 fn sheet(state: &State, look: Look, entry: &Entry) -> Sheet {

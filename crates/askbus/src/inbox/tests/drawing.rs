@@ -296,3 +296,80 @@ fn a_window_of_any_size_is_drawn() {
         }
     }
 }
+
+#[test]
+fn who_may_start_the_service_is_told_how() {
+    let mut stage = Stage::sized(Language::En, (40, 10), &[]);
+    stage.happens(Event::Lost);
+    assert!(!stage.screen().contains("askbus up"), "{}", stage.screen());
+    stage.state.here = true;
+    let screen = stage.screen();
+    assert!(screen.contains("Connection lost."), "{screen}");
+    assert!(screen.contains("askbus up"), "{screen}");
+}
+
+/// A question whose second option is higher than a small window.
+fn high() -> Value {
+    let words = |first: &str, last: &str| format!("{first} {}{last}", "word ".repeat(70));
+    let high = json!({"id": "o2", "label": words("Second:", "label-ends"),
+        "description": words("because", "description-ends")});
+    let options = json!([{"id": "o1", "label": "first"}, high, {"id": "o3", "label": "third"}]);
+    with(
+        question(1, "Which?", &[]),
+        json!({"questions": [{"id": "q1", "question": "Which?", "multi_select": false, "options": options}]}),
+    )
+}
+
+// contract: D4
+#[test]
+fn an_option_higher_than_the_window_is_read_from_its_beginning_to_its_end() {
+    let mut stage = Stage::sized(Language::En, (40, 10), &[high()]);
+    stage.keys("\n");
+    let at = |stage: &Stage| stage.entry(1).spot;
+    for from in ["above", "below"] {
+        stage.key(if from == "above" {
+            KeyCode::Down
+        } else {
+            KeyCode::Up
+        });
+        assert_eq!(at(&stage), crate::inbox::entry::Spot::Option(0, 1));
+        let screen = stage.screen();
+        assert!(screen.contains("> ( ) 2. Second:"), "{from}: {screen}");
+        let mut read = screen;
+        while !read.contains("description-ends") {
+            stage.key(KeyCode::Down);
+            assert_eq!(
+                at(&stage),
+                crate::inbox::entry::Spot::Option(0, 1),
+                "{read}"
+            );
+            read.push_str(&stage.screen());
+        }
+        assert!(read.contains("label-ends"), "{read}");
+        if from == "above" {
+            stage.key(KeyCode::Down);
+            assert_eq!(at(&stage), crate::inbox::entry::Spot::Option(0, 2));
+        }
+    }
+    stage.keys(" ");
+    assert_eq!(stage.entry(1).draft.filled[0].chosen, [1].into());
+}
+
+// contract: D4
+#[test]
+fn nothing_is_chosen_that_was_never_in_sight() {
+    let long = "There is a lot to be said about it. ".repeat(20);
+    for key in [" ", "\n"] {
+        let asked = question(1, &long, &["a", "b"]);
+        let mut stage = Stage::sized(Language::En, (40, 10), &[asked]);
+        stage.keys("\n");
+        let screen = stage.screen();
+        assert!(screen.contains("There is a lot"), "from its top: {screen}");
+        assert!(!screen.contains("( ) 1. a"), "{screen}");
+        stage.keys(key);
+        assert!(stage.entry(1).draft.filled[0].chosen.is_empty());
+        assert!(stage.screen().contains("> ( ) 1. a"), "{}", stage.screen());
+        stage.keys(key);
+        assert_eq!(stage.entry(1).draft.filled[0].chosen, [0].into());
+    }
+}

@@ -149,60 +149,11 @@ impl State {
             .is_some_and(|e| matches!(e.spot, Spot::Button(_)))
     }
 
-    fn focus(&mut self, spot: Spot) {
-        let Some(entry) = self.entry_mut() else {
-            return;
-        };
-        if entry.spots().contains(&spot) {
-            entry.spot = spot;
-            self.typing = spot.is_field();
-        }
-    }
-
-    fn step(&mut self, by: isize) {
-        let Some(entry) = self.entry() else { return };
-        let spots = entry.spots();
-        let place = spots.iter().position(|s| *s == entry.spot).unwrap_or(0);
-        let wanted = place
-            .saturating_add_signed(by)
-            .min(spots.len().saturating_sub(1));
-        match spots.get(wanted) {
-            Some(spot) if wanted != place => self.focus(*spot),
-            // There is nowhere to go to: what is hidden below or above is shown.
-            _ => self.scroll(by.signum()),
-        }
-    }
-
-    /// To the next question, the place for asking back, or the buttons.
-    fn step_section(&mut self, on: bool) {
-        let Some(entry) = self.entry() else { return };
-        let section = |spot: &Spot| (spot.question(), matches!(spot, Spot::Button(_)));
-        let spots = entry.spots();
-        let here = section(&entry.spot);
-        let place = spots.iter().position(|s| *s == entry.spot).unwrap_or(0);
-        let other = if on {
-            let later = spots.iter().skip(place).find(|s| section(s) != here);
-            later.or(spots.first()).copied()
-        } else {
-            let earlier = spots.iter().take(place).rev().find(|s| section(s) != here);
-            let found = earlier.or(spots.last()).map(section);
-            spots.iter().find(|s| Some(section(s)) == found).copied()
-        };
-        if let Some(spot) = other {
-            self.focus(spot);
-        }
-    }
-
-    fn scroll(&mut self, pages: isize) {
-        let rows = isize::try_from(self.card_rows()).unwrap_or(isize::MAX);
-        let by = rows.saturating_sub(2).max(1).saturating_mul(pages);
-        if let Some(entry) = self.entry_mut() {
-            entry.scroll = entry.scroll.saturating_add_signed(by);
-            entry.follow = false;
-        }
-    }
-
     fn choose_here(&mut self) {
+        // Nothing is chosen that nobody has seen.
+        if !self.in_sight() {
+            return;
+        }
         match self.entry().map(|e| e.spot) {
             Some(Spot::Option(q, o)) => self.choose(q, o),
             Some(Spot::Decline(q)) => self.decline(q),
@@ -235,8 +186,7 @@ impl State {
 
     fn enter(&mut self, at: &Moment, effects: &mut Effects) {
         match self.entry().map(|e| e.spot) {
-            Some(Spot::Option(q, o)) => self.choose(q, o),
-            Some(Spot::Decline(q)) => self.decline(q),
+            Some(Spot::Option(..) | Spot::Decline(_)) => self.choose_here(),
             Some(Spot::Button(button)) => self.press(button, at, effects),
             Some(Spot::Text(_) | Spot::Note(_) | Spot::AskBack) => self.typing = true,
             None => {}

@@ -9,6 +9,7 @@ pub(super) static EN: Words = Words {
     online: "live",
     offline: "offline",
     offline_banner: "Connection lost. What you write is kept; answers are sent when it is back.",
+    offline_here: "If the service was stopped, start it: askbus up",
     back_online: "Connected again.",
     nothing_waits: "Nothing waits for you.",
     nothing_waits_more: "When an agent needs a decision, its question appears here.",

@@ -24,6 +24,7 @@ pub(super) static ZH: Words = Words {
     online: "已连接",
     offline: "已断开",
     offline_banner: "连接已断开。你写的内容会保留，恢复连接后自动发送回答。",
+    offline_here: "如果服务已停止，请启动它：askbus up",
     back_online: "已重新连接。",
     nothing_waits: "暂时没有问题。",
     nothing_waits_more: "智能体需要你决定时，问题会出现在这里。",
