@@ -32,6 +32,9 @@ const RETRY: Duration = Duration::from_millis(500);
 const WAKE_EVERY: u64 = 4_096;
 /// Messages of the log taken at once.
 const AT_ONCE: usize = 128;
+/// Events kept of a tenant until the sessions that they are about were read.
+const MOST_UNPLACED: usize = 10_000;
+
 struct Tenant {
     projection: Projection,
     news: broadcast::Sender<Arc<News>>,
@@ -39,11 +42,11 @@ struct Tenant {
 }
 
 impl Tenant {
-    fn new(known: Known) -> Self {
+    fn new(known: Known, most_unplaced: usize) -> Self {
         Self {
             projection: match known {
                 Known::Whole => Projection::default(),
-                Known::After(_) => Projection::incomplete(),
+                Known::After(_) => Projection::incomplete(most_unplaced),
             },
             news: broadcast::Sender::new(BACKLOG),
             written: Lately::default(),
@@ -65,16 +68,28 @@ pub(crate) struct Feed {
     live: AtomicBool,
     /// From where on everything that is over is in the picture.
     known: watch::Sender<Known>,
+    /// What is kept until then of what is said of the rest, of each tenant.
+    most_unplaced: usize,
 }
 
 impl Feed {
     pub(crate) fn new() -> Self {
+        Self::keeping(MOST_UNPLACED)
+    }
+
+    /// One that keeps no more than this of what is said of questions that it has not read yet.
+    fn keeping(most_unplaced: usize) -> Self {
         Self {
+            most_unplaced,
             picture: RwLock::default(),
             reached: watch::Sender::new(0),
             live: AtomicBool::new(false),
             known: watch::Sender::new(Known::After(u64::MAX)),
         }
+    }
+
+    fn new_tenant(&self, known: Known) -> Tenant {
+        Tenant::new(known, self.most_unplaced)
     }
 
     /// From now on what comes is new: traces show when it is.
@@ -104,7 +119,7 @@ impl Feed {
         match &stored.decoded {
             Decoded::Commit(commit) if serves => {
                 let tenant = picture.tenants.entry(stored.tenant.clone());
-                let tenant = tenant.or_insert_with(|| Tenant::new(*self.known.borrow()));
+                let tenant = tenant.or_insert_with(|| self.new_tenant(*self.known.borrow()));
                 for change in tenant
                     .projection
                     .apply(stored.seq, commit, stored.trace.as_deref())

@@ -12,6 +12,7 @@ use askbus_domain::{
     Account, Addressee, Clarification, ClarifyId, Commit, ContextId, Event, Figures, LateAnswer,
     ProfileId, RunId, SessionId,
 };
+pub(crate) use joining::Meanwhile;
 use joining::Unplaced;
 use plans::Plans;
 use shelf::Shelf;

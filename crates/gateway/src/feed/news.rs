@@ -1,6 +1,5 @@
 //! What those who look are told: the picture at one sequence, and everything after it.
 
-use super::Tenant;
 use super::{Feed, Written};
 use crate::projection::{Card, Change, PlanCard};
 use askbus_domain::{ProfileId, TenantId};
@@ -97,7 +96,7 @@ impl Feed {
         let tenant = picture
             .tenants
             .entry(viewer.tenant.clone())
-            .or_insert_with(|| Tenant::new(self.known()));
+            .or_insert_with(|| self.new_tenant(self.known()));
         let pending = tenant
             .projection
             .pending()

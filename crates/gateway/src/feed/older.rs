@@ -1,12 +1,12 @@
 //! Sessions that were over long before this process started: of a long log they are read last, for the
 //! history, when everything that waits is already shown.
 
-use super::{Feed, News, RETRY, Tenant};
-use crate::projection::Projection;
-use askbus_domain::TenantId;
-use askbus_ledger::{Ledger, LedgerError};
+use super::{BACKLOG, Feed, News, RETRY};
+use crate::projection::{Change, Meanwhile, Projection};
+use askbus_domain::{Event, TenantId};
+use askbus_ledger::{Ledger, LedgerError, Stored};
 use askbus_wire::codec::Decoded;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -19,11 +19,35 @@ pub(crate) enum Known {
     After(u64),
 }
 
+/// What a tenant's sessions came to that were left out, and what of that is to be told.
+#[derive(Default)]
+struct Older {
+    projection: Projection,
+    /// No more than whoever hears them all has to take the whole picture anew for.
+    changes: VecDeque<Change>,
+}
+
+/// What was said meanwhile of those that are not in the picture yet, up to a sequence.
+struct Since {
+    to: u64,
+    said: HashMap<TenantId, Meanwhile>,
+}
+
 /// What reading them came to.
 enum Read {
-    All(HashMap<TenantId, Projection>),
+    All(HashMap<TenantId, Older>),
     Nothing,
     Torn,
+}
+
+impl Older {
+    fn take(&mut self, place: impl FnOnce(&mut Projection) -> Option<Change>) {
+        self.changes.extend(place(&mut self.projection));
+        // One more than whoever follows may lag behind.
+        while self.changes.len() > BACKLOG + 1 {
+            self.changes.pop_front();
+        }
+    }
 }
 
 impl Feed {
@@ -42,8 +66,10 @@ impl Feed {
                 read = self.left_out(&*ledger, &serves) => read,
             };
             match read {
-                Ok(Read::All(tenants)) => return self.join(tenants),
-                Ok(Read::Nothing) => return self.join(HashMap::new()),
+                Ok(Read::All(tenants)) => return self.take_in(tenants, &*ledger, &shutdown).await,
+                Ok(Read::Nothing) => {
+                    return self.take_in(HashMap::new(), &*ledger, &shutdown).await;
+                }
                 Ok(Read::Torn) => tracing::warn!("old messages came to a halt; trying again"),
                 Err(error) => {
                     tracing::warn!(%error, "old messages cannot be read; trying again");
@@ -66,7 +92,7 @@ impl Feed {
             return Ok(Read::Nothing);
         };
         self.known.send_replace(Known::After(left_out.until));
-        let mut tenants: HashMap<TenantId, Projection> = HashMap::new();
+        let mut tenants: HashMap<TenantId, Older> = HashMap::new();
         while let Some(message) = left_out.messages.recv().await {
             let Some(stored) = message else {
                 return Ok(Read::All(tenants));
@@ -74,7 +100,8 @@ impl Feed {
             if let Decoded::Commit(commit) = &stored.decoded
                 && serves(&stored.tenant)
             {
-                let projection = tenants.entry(stored.tenant.clone()).or_default();
+                let older = tenants.entry(stored.tenant.clone()).or_default();
+                let projection = &mut older.projection;
                 projection.apply(stored.seq, commit, stored.trace.as_deref());
                 projection.apply_plans(stored.seq, commit);
             }
@@ -82,24 +109,121 @@ impl Feed {
         Ok(Read::Torn)
     }
 
-    /// Joins them to the picture.
-    fn join(&self, mut older: HashMap<TenantId, Projection>) {
+    /// Joins them to the picture, with everything that the log said of them since.
+    async fn take_in(
+        &self,
+        mut older: HashMap<TenantId, Older>,
+        ledger: &dyn Ledger,
+        shutdown: &CancellationToken,
+    ) {
+        while let Some(since) = self.join(&mut older) {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return,
+                () = self.catch_up(&mut older, since, ledger) => {}
+            }
+        }
+    }
+
+    /// Joins them to the picture if all is kept that was said of them since; else returns what is, and
+    /// says from where on the log has to be read.
+    fn join(&self, older: &mut HashMap<TenantId, Older>) -> Option<Since> {
         let mut picture = self.picture.write().unwrap_or_else(PoisonError::into_inner);
+        let to = picture.seq;
+        if picture
+            .tenants
+            .values()
+            .any(|t| t.projection.has_not_kept())
+        {
+            let tenants = picture.tenants.iter_mut();
+            let said = tenants.map(|(name, t)| (name.clone(), t.projection.take_meanwhile()));
+            let said = said.collect();
+            return Some(Since { to, said });
+        }
         for tenant in older.keys() {
             if !picture.tenants.contains_key(tenant) {
-                let new = Tenant::new(Known::Whole);
+                let new = self.new_tenant(Known::Whole);
                 picture.tenants.insert(tenant.clone(), new);
             }
         }
         for (name, tenant) in &mut picture.tenants {
             let others = older.remove(name).unwrap_or_default();
-            for change in tenant.projection.join(others) {
+            let since = tenant.projection.join(others.projection);
+            for change in others.changes.into_iter().chain(since) {
                 // An error only says that no socket is open.
                 let _ = tenant.news.send(Arc::new(News::Change(change)));
             }
         }
         // Under the same lock: a tenant that comes now waits for nothing.
         self.known.send_replace(Known::Whole);
+        None
+    }
+
+    /// Takes in what was said of them, from the log where it was not kept.
+    async fn catch_up(
+        &self,
+        older: &mut HashMap<TenantId, Older>,
+        Since { to, said }: Since,
+        ledger: &dyn Ledger,
+    ) {
+        let mut from: HashMap<TenantId, u64> = HashMap::new();
+        for (tenant, meanwhile) in said {
+            let of = older.entry(tenant.clone()).or_default();
+            for said in &meanwhile.kept {
+                of.take(|projection| projection.place(said));
+            }
+            from.extend(meanwhile.not_kept_from.map(|seq| (tenant, seq)));
+        }
+        let Some(mut next) = from.values().min().copied() else {
+            return;
+        };
+        tracing::info!(
+            from = next,
+            to,
+            "what came while old messages were read is read again"
+        );
+        while next <= to {
+            match ledger.tail(next).await {
+                Ok(mut tail) => {
+                    while next <= to
+                        && let Some(stored) = tail.recv().await
+                    {
+                        next = stored.seq + 1;
+                        let from = from.get(&stored.tenant);
+                        if from.is_some_and(|from| (*from..=to).contains(&stored.seq)) {
+                            let of = older.entry(stored.tenant.clone()).or_default();
+                            self.take_again(&stored, of);
+                        }
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "the log cannot be read; trying again"),
+            }
+            if next <= to {
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+
+    /// Takes in what a message says of questions that the picture does not have.
+    fn take_again(&self, stored: &Stored, older: &mut Older) {
+        let Decoded::Commit(commit) = &stored.decoded else {
+            return;
+        };
+        for event in &commit.events {
+            let of_old = match event {
+                Event::Held { clarify_id, .. }
+                | Event::Resolved { clarify_id, .. }
+                | Event::Late { clarify_id, .. }
+                | Event::PassedOn { clarify_id, .. } => {
+                    self.card(&stored.tenant, *clarify_id).is_none()
+                }
+                _ => false,
+            };
+            if of_old {
+                let said = (stored.seq, commit.session_id.clone(), event.clone());
+                older.take(|projection| projection.place(&said));
+            }
+        }
     }
 
     /// From where on everything that is over is in the picture.
@@ -114,3 +238,6 @@ impl Feed {
         let _ = known.wait_for(|known| *known == Known::Whole).await;
     }
 }
+
+#[cfg(test)]
+mod tests;

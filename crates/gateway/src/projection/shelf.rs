@@ -86,7 +86,10 @@ impl Shelf {
             .make_contiguous()
             .sort_by_key(|shelved| shelved.settled_seq);
         for (id, noted) in self.noted.drain() {
-            others.noted.entry(id).or_default().extend(noted);
+            let places = others.noted.entry(id).or_default();
+            places.extend(noted);
+            places.sort_unstable();
+            places.dedup();
         }
         while others.settled.len() > MAX_SHELVED
             && let Some(oldest) = others.settled.pop_front()
