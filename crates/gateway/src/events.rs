@@ -229,7 +229,7 @@ impl Look<'_> {
                     return;
                 }
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             biased;
