@@ -9,6 +9,7 @@
 
 mod world;
 
+use askbus_credential::Role;
 use askbus_domain::{ClarifyId, Dialect, PersonId, SessionId, TenantId};
 use askbus_gateway::ChannelOptions;
 use askbus_ledger::{Drafts, LedgerError, StoredDraft};
@@ -205,6 +206,29 @@ async fn two_messages_of_one_moment_both_count() {
     let said = chat.say("ann", "release-7").await;
     assert_eq!(verdict(&said), "settled", "{said}");
     assert_eq!(chat.outcome().await, ["prod", "later", "release-7"]);
+    chat.world.end().await;
+}
+
+/// A second hold would be the same as the first: a bus that stores it once has nobody judge it.
+// contract: A2 N4
+#[tokio::test(flavor = "multi_thread")]
+async fn the_countdown_is_stopped_by_the_first_step_alone() {
+    let chat = Chat::start().await;
+    let ann = chat.world.person("ann");
+    let mut socket = chat.world.socket("/ws", &ann).await;
+    let said = chat.say("ann", "1").await;
+    assert_eq!(verdict(&said), "kept", "{said}");
+    socket.until(|o| o["event"] == "clarify.held").await;
+    let said = chat.say("ann", "1").await;
+    assert_eq!(verdict(&said), "kept", "{said}");
+    let operator = chat
+        .world
+        .token(Role::Operator, "ops", "local", &["default"]);
+    let figures = chat.world.http.get(chat.world.url("/metrics"));
+    let figures = figures.bearer_auth(operator).send().await.unwrap();
+    let figures = figures.text().await.unwrap();
+    let held = "askbus_gateway_sent_total{tenant=\"local\",verdict=\"held\"} 1";
+    assert!(figures.lines().any(|l| l == held), "{figures}");
     chat.world.end().await;
 }
 

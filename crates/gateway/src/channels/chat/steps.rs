@@ -163,6 +163,11 @@ pub(super) async fn keep(
         person,
         ..
     } = hearing;
+    // One hold is enough, and nobody judges a second one that is the same.
+    let now = gateway.feed.card(person.tenant(), card.id());
+    if now.as_ref().unwrap_or(card).clarification.held_by.is_some() {
+        return Ok(());
+    }
     let trace = Trace::continuing(None);
     if let Err(error) = submit::hold(gateway, person, card, channel.surface.clone(), &trace).await {
         tracing::warn!(error = %error.error, channel = channel.name, "a countdown was not stopped");
