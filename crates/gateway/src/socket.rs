@@ -1,6 +1,7 @@
 //! `/ws`: one live connection of a person. What waits is replayed, then news follow in the order of
 //! the log; frames from the person go to the inbox and to drafts.
 
+mod answering;
 mod drafting;
 mod interaction;
 mod rooms;
@@ -130,6 +131,8 @@ struct Socket {
     /// One saving at most, which leaves those that could not be saved.
     saving: FuturesUnordered<BoxFuture<'static, Unsaved>>,
     in_flight: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// Verdicts that may come after their authors were told that they are still to come.
+    following: FuturesUnordered<BoxFuture<'static, Done>>,
     heard: Instant,
 }
 
@@ -155,6 +158,7 @@ impl Socket {
             unsaved: BTreeMap::new(),
             saving: FuturesUnordered::new(),
             in_flight: FuturesUnordered::new(),
+            following: FuturesUnordered::new(),
             heard: Instant::now(),
         };
         let end = this.live(query.after, &mut stream).await;
@@ -224,9 +228,10 @@ impl Socket {
                 Ok(()) = revocations.changed() => self.check_on_credential()?,
                 frame = stream.next(), if self.in_flight.len() < MAX_IN_FLIGHT => self.hear(frame).await?,
                 Some(done) = self.in_flight.next(), if !self.in_flight.is_empty() => {
-                    for object in done {
-                        self.send(&object).await?;
-                    }
+                    self.send_all(done).await?;
+                }
+                Some(done) = self.following.next(), if !self.following.is_empty() => {
+                    self.send_all(done).await?;
                 }
                 news = snapshot.news.recv() => match news {
                     Ok(news) => {
@@ -361,6 +366,13 @@ impl Socket {
     }
 
     /// Lets work go on beside the conversation; its objects are sent when it is done.
+    async fn send_all(&mut self, objects: Done) -> Step {
+        for object in objects {
+            self.send(&object).await?;
+        }
+        Ok(())
+    }
+
     fn begin(&self, work: BoxFuture<'static, Done>) {
         self.in_flight.push(work);
     }

@@ -16,6 +16,7 @@ use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::{Draft, InboxBody, InboxMessage, InboxReply};
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -147,6 +148,10 @@ pub(crate) enum Judged {
     /// It is stored and not judged yet.
     Unjudged,
 }
+
+/// How long a verdict is waited for after its author was told that it is still to come. Whoever judges
+/// later than this was away for long, and the question shows in its own place that it waits.
+pub(crate) const LATEST_VERDICT: Duration = Duration::from_mins(15);
 
 /// Where the verdict on an answer comes that was not judged in time.
 #[derive(Debug)]

@@ -8,6 +8,7 @@
 
 mod world;
 
+use askbus_credential::Role;
 use askbus_domain::{Dialect, TenantId};
 use askbus_gateway::ChannelOptions;
 use askbus_ledger::Delivery;
@@ -162,5 +163,85 @@ async fn a_gateway_that_stops_waits_for_no_verdict() {
     say(&world, &hook, "m1").await;
     world.stop().await;
     assert!(hook.seen().iter().all(|m| m.body["type"] != "reply.judged"));
+    world.end().await;
+}
+
+/// Waits until so many were told that theirs waits to be judged.
+async fn until_unjudged(world: &World, count: usize) {
+    let operator = world.token(Role::Operator, "ops", "local", &["default"]);
+    let line = format!("askbus_gateway_sent{{tenant=\"local\",verdict=\"unjudged\"}} {count}");
+    let looking = async {
+        loop {
+            let figures = world.http.get(world.url("/metrics")).bearer_auth(&operator);
+            let figures = figures.send().await.unwrap().text().await.unwrap();
+            if figures
+                .lines()
+                .any(|l| l.replace("_total", "").starts_with(&line))
+            {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(BOUND, looking).await.unwrap();
+}
+
+// contract: N4
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_that_comes_late_is_told_over_a_socket_of_each_dialect() {
+    let hook = Hook::start().await.unwrap();
+    let (world, mut taken) = world(team(&hook)).await;
+    let id = hook.told("question.asked", "Go?").await.unwrap().body["clarify_id"].clone();
+    let ann = world.person("ann");
+    let mut panel = world.socket("/ws", &ann).await;
+    panel
+        .send(
+            json!({"event": "clarify.respond", "session_id": "s", "clarify_id": id,
+            "answer_id": "mine", "response": "yes"}),
+        )
+        .await;
+    let sent = panel.until(|o| o["event"] == "clarify.sent").await;
+    assert_eq!(sent["answer_id"], "mine", "{sent}");
+    refuse(&mut taken).await;
+    let told = panel.until(|o| o["event"] == "clarify.resolved").await;
+    assert_eq!(
+        (&told["resolved"], &told["verdict"]),
+        (&json!(false), &json!("refused")),
+        "{told}"
+    );
+    assert_eq!(
+        (&told["answer_id"], &told["kept"]),
+        (&json!("mine"), &json!(true)),
+        "{told}"
+    );
+    assert!(
+        told["error"]
+            .as_str()
+            .unwrap()
+            .contains("it is not for you"),
+        "{told}"
+    );
+
+    let mut plain = world.socket("/ws?dialect=interaction", &ann).await;
+    plain
+        .send(
+            json!({"type": "clarify_response", "sessionId": "s", "requestId": id, "answer": "no"}),
+        )
+        .await;
+    until_unjudged(&world, 2).await;
+    refuse(&mut taken).await;
+    let told = plain.until(|o| o["type"] == "clarify_error").await;
+    assert_eq!(
+        (&told["requestId"], &told["stale"]),
+        (&id, &json!(false)),
+        "{told}"
+    );
+    assert!(
+        told["error"]
+            .as_str()
+            .unwrap()
+            .contains("it is not for you"),
+        "{told}"
+    );
     world.end().await;
 }

@@ -4,7 +4,7 @@ use super::{Socket, Step, is_over};
 use crate::explain::explain;
 use crate::lookup;
 use crate::projection::Card;
-use crate::submit::{self, Judged, Sent};
+use crate::submit::{Judged, NotSent, Sent};
 use askbus_domain::{Actor, Outcome, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
@@ -101,53 +101,9 @@ impl Socket {
             surface: Surface::Web,
         };
         let response = Sent::plain(frame.answer).into_response(&card, actor)?;
-        let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
-        let trace = self.trace.clone();
         let waited = card.clarification.is_pending();
-        let work = async move {
-            let judged = submit::respond(&gateway, &person, &card, response, &trace).await;
-            let (session, id) = (card.session.as_str(), card.id().to_string());
-            let refused = |code, message: String, stale| {
-                vec![error(
-                    &WireError::new(code, message),
-                    Some(session),
-                    Some(&id),
-                    stale,
-                )]
-            };
-            match judged {
-                Err(e) => vec![error(&e.error, Some(session), Some(&id), false)],
-                Ok(judged) => {
-                    let over = is_over(&judged);
-                    match judged {
-                        // What waited until now is told to everybody from the log.
-                        Judged::Reply(InboxReply::Settled { .. }) if waited => Vec::new(),
-                        Judged::Reply(InboxReply::Settled { outcome }) => {
-                            resolved(&card, &outcome).into_iter().collect()
-                        }
-                        Judged::Unjudged
-                        | Judged::Reply(InboxReply::Held | InboxReply::PassedOn { .. }) => {
-                            Vec::new()
-                        }
-                        Judged::Reply(InboxReply::Conflict { outcome }) => {
-                            let why = explain(&outcome, None);
-                            refused(ErrorCode::UnknownClarification, why, over)
-                        }
-                        Judged::Reply(InboxReply::Late { outcome, goes_on }) => {
-                            let why = explain(&outcome, goes_on);
-                            refused(ErrorCode::UnknownClarification, why, over)
-                        }
-                        Judged::Refused { reason, error, .. }
-                        | Judged::Reply(InboxReply::Refused { reason, error }) => {
-                            let code =
-                                ErrorCode::parse(&reason).unwrap_or(ErrorCode::InvalidAnswer);
-                            refused(code, error, false)
-                        }
-                    }
-                }
-            }
-        };
-        self.begin(Box::pin(work));
+        let of = Arc::clone(&card);
+        self.send_answer(card, response, move |judged| told(&of, waited, judged));
         Ok(())
     }
 }
@@ -156,4 +112,42 @@ impl Socket {
 #[cfg(test)]
 pub(super) fn read_any(value: &Value) {
     let _ = serde_json::from_value::<Frame>(value.clone());
+}
+
+/// What the author of an answer is told of what became of it.
+fn told(card: &Card, waited: bool, judged: Result<Judged, NotSent>) -> Vec<Value> {
+    let (session, id) = (card.session.as_str(), card.id().to_string());
+    let refused = |code, message: String, stale| {
+        let refused = WireError::new(code, message);
+        vec![error(&refused, Some(session), Some(&id), stale)]
+    };
+    let judged = match judged {
+        Ok(judged) => judged,
+        Err(not_sent) => return vec![error(&not_sent.error, Some(session), Some(&id), false)],
+    };
+    let over = is_over(&judged);
+    match judged {
+        // What waited until now is told to everybody from the log.
+        Judged::Reply(InboxReply::Settled { .. }) if waited => Vec::new(),
+        Judged::Reply(InboxReply::Settled { outcome }) => {
+            resolved(card, &outcome).into_iter().collect()
+        }
+        Judged::Unjudged | Judged::Reply(InboxReply::Held | InboxReply::PassedOn { .. }) => {
+            Vec::new()
+        }
+        Judged::Reply(InboxReply::Conflict { outcome }) => refused(
+            ErrorCode::UnknownClarification,
+            explain(&outcome, None),
+            over,
+        ),
+        Judged::Reply(InboxReply::Late { outcome, goes_on }) => {
+            let why = explain(&outcome, goes_on);
+            refused(ErrorCode::UnknownClarification, why, over)
+        }
+        Judged::Refused { reason, error, .. }
+        | Judged::Reply(InboxReply::Refused { reason, error }) => {
+            let code = ErrorCode::parse(&reason).unwrap_or(ErrorCode::InvalidAnswer);
+            refused(code, error, false)
+        }
+    }
 }

@@ -6,12 +6,11 @@ use crate::explain::explain;
 use crate::lookup;
 use crate::plans;
 use crate::projection::Card;
-use crate::submit::{self, Judged, NotSent, Sent};
+use crate::submit::{Judged, NotSent, Sent};
 use askbus_domain::{Actor, Addressee, Rejection, Surface};
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::messages::InboxReply;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 
 /// The frame that joins a room.
 pub(super) const JOIN: &str = "room.join";
@@ -70,21 +69,17 @@ impl Socket {
         };
         let response = sent.into_response(&card, actor)?;
         self.unsaved.retain(|(id, _), _| *id != card.id());
-        let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
-        let trace = self.trace.clone();
-        let work = async move {
-            let answer_id = response.answer_id.clone();
-            let judged = submit::respond(&gateway, &person, &card, response, &trace).await;
+        let (id, answer_id) = (card.id(), response.answer_id.clone());
+        self.send_answer(card, response, move |judged| {
             let mut reply = match judged {
                 Ok(judged) => acknowledged(judged),
                 Err(NotSent { error, kept }) => refused(error.code.as_str(), &error.message, kept),
             };
-            reply.insert("roomId".to_owned(), room.into());
-            reply.insert("clarify_id".to_owned(), json!(card.id()));
+            reply.insert("roomId".to_owned(), room.clone().into());
+            reply.insert("clarify_id".to_owned(), json!(id));
             reply.insert("answer_id".to_owned(), json!(answer_id));
             vec![reply.into()]
-        };
-        self.begin(Box::pin(work));
+        });
         Ok(())
     }
 }

@@ -183,23 +183,20 @@ impl Socket {
         };
         let response = sent.into_response(&card, actor)?;
         let answer_id = response.answer_id.clone();
-        let (gateway, person) = (Arc::clone(&self.gateway), self.person.clone());
-        let trace = self.trace.clone();
         // The draft is what was just sent; saving it after the answer would bring it back.
         self.unsaved.retain(|(id, _), _| *id != card.id());
-        let work = async move {
-            let judged = submit::respond(&gateway, &person, &card, response, &trace).await;
+        let of = Arc::clone(&card);
+        self.send_answer(card, response, move |judged| {
             let mut reply = match judged {
-                Ok(judged) => verdict(&card, judged),
-                Err(not_sent) => unsent(&card, &not_sent),
+                Ok(judged) => verdict(&of, judged),
+                Err(not_sent) => unsent(&of, &not_sent),
             };
             if let Value::Object(fields) = &mut reply {
                 fields.insert("answer_id".to_owned(), json!(answer_id));
-                fields.insert("run_id".to_owned(), json!(card.run));
+                fields.insert("run_id".to_owned(), json!(of.run));
             }
             vec![reply]
-        };
-        self.begin(Box::pin(work));
+        });
         Ok(())
     }
 

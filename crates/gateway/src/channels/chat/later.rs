@@ -12,11 +12,6 @@ use askbus_domain::AnswerId;
 use askbus_domain::text_channel::split;
 use askbus_wire::messages::InboxReply;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long a verdict is waited for. Whoever judges later than this was away for long, and the question
-/// shows in its own place that it waits.
-const PATIENCE: Duration = Duration::from_mins(15);
 
 /// A verdict that is still to come, and whose it is.
 pub(in super::super) struct Later {
@@ -67,7 +62,9 @@ impl Later {
             kept,
         } = self;
         let judged = verdict.judged(&gateway, &person, &card);
-        let judged = tokio::time::timeout(PATIENCE, judged).await.ok()??;
+        let judged = tokio::time::timeout(submit::LATEST_VERDICT, judged)
+            .await
+            .ok()??;
         if let Judged::Reply(InboxReply::Settled { .. }) = judged {
             return None;
         }
