@@ -6,14 +6,12 @@ import { Delivery } from './delivery.js';
 import { byId } from './dom.js';
 import { Drafts } from './drafts.js';
 import { labelFilters } from './filters.js';
-import { HistoryView, readHistory } from './history.js';
 import { label, onLanguage, startLanguage, t } from './i18n.js';
 import { Inbox } from './inbox.js';
 import { passOnMessage } from './late.js';
-import { Leaving } from './leaving.js';
 import { Outbox } from './outbox.js';
-import { announce, showConnection } from './page.js';
-import { readPast } from './past.js';
+import { announce, notice, showConnection } from './page.js';
+import { readHistory, readPast } from './past.js';
 import { PastList } from './past-list.js';
 import { PlanBook, PlanList } from './plans.js';
 import { RecentView } from './recent.js';
@@ -52,10 +50,8 @@ const connection = new Connection({
 const drafts = new Drafts((message) => connection.send(message));
 const inbox = new Inbox({ clock, connection, drafts, outbox, plans, teller });
 const channels = new ChannelsView();
-const leaving = new Leaving(drafts, outbox, teller, (id) => {
-  const entry = inbox.store.get(id);
-  return entry !== undefined && entry.outcome === null && !entry.kept && entry.state !== 'late';
-});
+/** Tells the other tabs that somebody signed out. */
+const left = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('askbus.left');
 const planList = new PlanList(byId('plan-list'), true, 'agent and session');
 
 /** @type {import('./past.js').PastActions} */
@@ -63,7 +59,8 @@ const pastActions = {
   me: () => inbox.store.me,
   passOn: (item, late) => connection.send(passOnMessage(item.session_id, item.clarify_id, late.answer_id)),
 };
-const history = new HistoryView(pastActions);
+/** @type {import('./history.js').HistoryView|null} */
+let history = null;
 const pastList = new PastList(byId('past'), pastActions);
 inbox.delivery = new Delivery(outbox, inbox.store, connection);
 inbox.recent = new RecentView(byId('recent-list'), byId('recent-empty'), pastActions.me,
@@ -77,6 +74,8 @@ inbox.retired = ({ session_id, clarify_id }) => {
 };
 
 let tenant = '';
+/** Whose page it is. */
+let owner = '';
 
 /** @param {'online'|'offline'} state */
 function onConnection(state) {
@@ -115,11 +114,47 @@ function showPlace(moved) {
   if (alone && moved) pastList.clear();
   if (view === 'inbox') inbox.goTo(place);
   if (place.view === 'plans') showPlans();
-  else if (place.view === 'history') history.show(place.query);
+  else if (place.view === 'history') void showHistory(place.query);
   else if (alone) void showPast(place);
   if (!moved) return;
   window.scrollTo({ top: 0, behavior: 'instant' });
   byId(view).querySelector('h1')?.focus({ preventScroll: true });
+}
+
+/** @param {URLSearchParams} query */
+async function showHistory(query) {
+  try {
+    // Few begin there: it is loaded when somebody goes there.
+    const { HistoryView } = await import('./history.js');
+    history ??= new HistoryView(pastActions);
+    if (readPlace(location.hash).view === 'history') history.show(query);
+  } catch {
+    label(byId('history-state'), 'history.unreachable');
+  }
+}
+
+let leaving = false;
+
+async function signOut() {
+  if (leaving) return;
+  leaving = true;
+  label(byId('sign-out'), 'sign_out.saving');
+  const isOpen = (/** @type {string} */ id) => {
+    const entry = inbox.store.get(id);
+    return entry !== undefined && entry.outcome === null && !entry.kept && entry.state !== 'late';
+  };
+  try {
+    const { leave } = await import('./leaving.js');
+    if (await leave({ drafts, outbox, teller, isOpen })) {
+      left?.postMessage(owner);
+      location.reload();
+    }
+  } catch {
+    notice(t('sign_out.unreachable'));
+  }
+  leaving = false;
+  label(byId('sign-out'), 'app.sign_out');
+  byId('settings').querySelector('summary')?.focus();
 }
 
 /** What is over, below what waits: of a session its last questions, of a question itself. @param {import('./routes.js').Place} place */
@@ -128,7 +163,9 @@ async function showPast(place) {
   let items = [];
   if (place.view === 'session') {
     const page = await readHistory(new URLSearchParams({ session: place.id, limit: String(PAST) }));
-    items = page?.items ?? [];
+    // Of what the service does not say nobody knows that there is nothing.
+    if (page === null) return;
+    items = page.items;
   } else if (place.view === 'question') {
     const answer = await request(`/api/clarifications/${encodeURIComponent(place.id)}?html=1`).catch(() => null);
     const found = answer?.ok ? readPast((await answer.json()).clarification) : null;
@@ -171,13 +208,17 @@ function wirePage() {
   byId('notice-close').addEventListener('click', () => {
     byId('notice').hidden = true;
   });
-  byId('sign-out').addEventListener('click', () => void leaving.signOut());
+  byId('sign-out').addEventListener('click', () => void signOut());
   window.addEventListener('beforeunload', (event) => {
     if (outbox.holdsAlone || drafts.holdsAlone) event.preventDefault();
   });
   // Who signed in in another tab is here as well.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible' && !byId('sign-in').hidden) void begin();
+  });
+  // Who signs out in one tab is signed out in all; what one of them alone holds stays there.
+  left?.addEventListener('message', ({ data }) => {
+    if (data === owner && !outbox.holdsAlone && !drafts.holdsAlone) location.reload();
   });
   window.addEventListener('hashchange', () => showPlace(true));
   wireSignIn(() => void begin());
@@ -213,10 +254,9 @@ async function begin() {
     store.me = who.person;
     tenant = who.tenant;
     speakFor(tenant, who.person);
-    const owner = `${encodeURIComponent(tenant)}.${encodeURIComponent(who.person)}`;
+    owner = `${encodeURIComponent(tenant)}.${encodeURIComponent(who.person)}`;
     outbox.start(owner);
     teller.start(owner);
-    leaving.start(owner);
     await drafts.start(owner);
     label(byId('who'), 'app.signed_in', { person: who.person, tenant });
   }

@@ -1,8 +1,7 @@
 /** What was asked and how it ended, page by page, with filters that stand in the address. */
 import { byId, el } from './dom.js';
 import { label } from './i18n.js';
-import { pastRow, readPasts } from './past.js';
-import { request } from './requests.js';
+import { pastRow, readHistory } from './past.js';
 
 /** @typedef {import('./past.js').Past} Past */
 
@@ -11,22 +10,6 @@ const REASONS = /** @type {const} */ ([
 ]);
 const PAGE = 50;
 const FIELDS = /** @type {const} */ (['text', 'reason', 'session', 'asker']);
-
-/**
- * A page of the history.
- * @param {URLSearchParams} query
- * @returns {Promise<{items: Past[], next: number|null}|null>} Null when there is none to be had.
- */
-export async function readHistory(query) {
-  try {
-    const answer = await request(`/api/history?${query}`);
-    if (!answer.ok) return null;
-    const body = await answer.json();
-    return { items: readPasts(body.clarifications), next: typeof body.next === 'number' ? body.next : null };
-  } catch {
-    return null;
-  }
-}
 
 export class HistoryView {
   #actions;

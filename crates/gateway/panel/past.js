@@ -39,6 +39,22 @@ export function readPasts(list) {
   return (Array.isArray(list) ? list : []).map(readPast).filter((item) => item !== null);
 }
 
+/**
+ * A page of the history.
+ * @param {URLSearchParams} query
+ * @returns {Promise<{items: Past[], next: number|null}|null>} Null when there is none to be had.
+ */
+export async function readHistory(query) {
+  try {
+    const answer = await request(`/api/history?${query}`);
+    if (!answer.ok) return null;
+    const body = await answer.json();
+    return { items: readPasts(body.clarifications), next: typeof body.next === 'number' ? body.next : null };
+  } catch {
+    return null;
+  }
+}
+
 /** @param {Past} item @returns {number} Unix milliseconds; 0 when unknown. */
 export function settledAt(item) {
   const at = item.resolved_at;

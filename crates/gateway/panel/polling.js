@@ -2,13 +2,15 @@
  * The way round where a WebSocket does not get through: asks again and again for what is new, which the
  * service answers when there is something, and sends what the person does as requests.
  */
-import { DraftPosts } from './draft-posts.js';
 import { post, request } from './requests.js';
 
 /** The service waits for news for 25 s at most: longer than this is an end. */
 const PATIENCE_MS = 35_000;
 /** A pause after an answer that holds nothing new: a proxy may answer at once. */
 const PAUSE_MS = 300;
+
+/** The service takes one draft a second of each person, from whatever tab. */
+const AGAIN_MS = 1100;
 
 /** What the person does, and where it goes. */
 const PLACES = /** @type {Record<string, string>} */ ({ 'clarify.respond': 'answer', 'clarify.hold': 'hold', 'clarify.pass_on': 'pass-on' });
@@ -105,5 +107,52 @@ export class Polling {
     } else if (said.verdict === 'sent') this.#handlers.message({ event: 'clarify.sent', ...about });
     else if (place === 'pass-on' && said.goes_on) this.#handlers.message({ ...said, ...about, event: 'clarify.passed_on' });
     else this.#handlers.message({ ...said, ...about, event: 'clarify.resolved', resolved: said.ok === true });
+  }
+}
+
+/**
+ * Drafts on their way as requests: one at a time, of each question the last, and again a little later
+ * when the service could not take it.
+ */
+class DraftPosts {
+  /** @type {Map<string, any>} */
+  #waiting = new Map();
+  #running = false;
+
+  /** @param {any} message A `clarify.draft`. */
+  put(message) {
+    this.#waiting.set(message.clarify_id, message);
+    if (!this.#running) void this.#run();
+  }
+
+  /** @param {string} id */
+  drop(id) {
+    this.#waiting.delete(id);
+  }
+
+  /** This way is closed; the browser keeps what was not taken. */
+  stop() {
+    this.#waiting.clear();
+  }
+
+  async #run() {
+    this.#running = true;
+    while (this.#waiting.size > 0) {
+      const [[id, message]] = this.#waiting;
+      if (!(await isDone(message))) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      // Unless something newer was written meanwhile.
+      else if (this.#waiting.get(id) === message) this.#waiting.delete(id);
+    }
+    this.#running = false;
+  }
+}
+
+/** Whether a draft was taken, or never will be. @param {any} message */
+async function isDone({ event, clarify_id, ...body }) {
+  try {
+    const answer = await post(`/api/clarifications/${encodeURIComponent(clarify_id)}/draft`, body);
+    return answer.status !== 429 && answer.status < 500;
+  } catch {
+    return false;
   }
 }

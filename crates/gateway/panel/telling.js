@@ -19,7 +19,9 @@ export function showCount(count) {
   pill.textContent = tCount('app.waiting', count);
   if (pill.dataset.count === String(count)) return;
   pill.dataset.count = String(count);
-  /** @type {HTMLLinkElement} */ (byId('icon')).href = count > 0 ? icon(count) : '/assets/favicon.svg';
+  const wanted = count > 0 ? icon(count) : '/assets/favicon.svg';
+  // Said again, the same one would be fetched again.
+  if (byId('icon').getAttribute('href') !== wanted) byId('icon').setAttribute('href', wanted);
   const badged = count > 0 ? navigator.setAppBadge?.(count) : navigator.clearAppBadge?.();
   // A browser without a place for it says so.
   badged?.catch(() => {});

@@ -10,7 +10,7 @@ mod late;
 mod leaving;
 mod live;
 mod places;
-mod rules;
+pub mod rules;
 mod slips;
 mod tabs;
 mod text;

@@ -1,6 +1,7 @@
 //! A chat that cannot be reached is said where its people are.
 
 use super::{ANN, up};
+use crate::panel::rules::{axe, clean, picture};
 use crate::support::{asked, credential};
 use anyhow::Result;
 use askbus_testkit::{Browser, Hook, HookAnswer, Person};
@@ -35,6 +36,8 @@ async fn the_panel_and_the_terminal_say_which_chat_cannot_be_reached() -> Result
             .until(&format!("{said}.includes('{words}')"))
             .await?;
     }
+    clean(&browser, &axe()?, "an unreachable chat").await?;
+    picture(&browser, "unreachable-chat").await?;
     let inbox = up.askbus().run(&["inbox"]).await?;
     assert_eq!(
         inbox.stderr,

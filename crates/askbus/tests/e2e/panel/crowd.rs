@@ -152,6 +152,29 @@ async fn a_cold_load_is_small() -> Result<()> {
     );
     assert!(files.len() > 20, "{loaded}");
     assert!(sum(1) < 100_000, "{} bytes: {loaded}", sum(1));
+    // With nothing of it in the browser, not even what the page of the link needs: the files alone.
+    let uncached = json!({"cacheDisabled": true});
+    browser.devtools("Network.enable", json!({})).await?;
+    browser
+        .devtools("Network.setCacheDisabled", uncached)
+        .await?;
+    browser.page.refresh().await?;
+    browser.find("[data-connection=online]").await?;
+    let bodies = browser
+        .run(
+            "return [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+                .filter((e) => !e.name.includes('/api/')).map((e) => [e.name, e.encodedBodySize])",
+        )
+        .await?;
+    let bodies = bodies.as_array().context("a list")?;
+    let styles = bodies
+        .iter()
+        .find(|b| b[0].as_str().is_some_and(|n| n.ends_with("styles.css")));
+    let styles = styles.and_then(|b| b[1].as_u64()).unwrap_or(0);
+    assert!(styles > 1_000, "{bodies:?}");
+    let all: u64 = bodies.iter().filter_map(|b| b[1].as_u64()).sum();
+    println!("{all} bytes of files");
+    assert!(all < 100_000, "{all} bytes: {bodies:?}");
     browser.close().await
 }
 
