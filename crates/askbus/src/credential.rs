@@ -9,6 +9,7 @@ use crate::{agent_guard, output, terminal};
 use askbus_credential::{Grant, Issuer, Role};
 use askbus_domain::{PersonId, ProfileId, TenantId, Timestamp};
 use serde_json::json;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -58,7 +59,7 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
                 groups: groups.clone(),
                 life: *life,
             };
-            let (token, record) = Issuer::open_or_create(&dir)?.issue(&grant)?;
+            let (token, record) = issuer(config, &dir)?.issue(&grant)?;
             if *json {
                 output::line(json!({"credential": token, "record": record}))?;
             } else {
@@ -94,6 +95,18 @@ pub(crate) fn run(config: &Config, args: &CredentialArgs) -> Result<ExitCode, Fa
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A folder that somebody named holds keys already: new ones would make a credential that no service takes.
+fn issuer(config: &Config, dir: &Path) -> Result<Issuer, Failure> {
+    if config.signing_dir.is_none() {
+        return Ok(Issuer::open_or_create(dir)?);
+    }
+    Issuer::open(dir).map_err(|error| {
+        let named = dir.display();
+        let text = format!("{error}; make keys with `askbus credential init --signing-dir {named}`");
+        Failure::new(USAGE, text)
+    })
 }
 
 /// Whether a credential still holds, and until when.

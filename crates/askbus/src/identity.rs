@@ -46,36 +46,56 @@ pub(crate) fn source(config: &Config, role: Role) -> Token {
 /// The credential's text, for commands that need it now.
 pub(crate) fn token(config: &Config, role: Role) -> Result<String, Failure> {
     match source(config, role) {
-        Token::Value(token) => Ok(token),
+        Token::Value(token) if is_token(&token) => Ok(token),
+        Token::Value(name) => Err(Failure::new(
+            CONFIG,
+            format!("setting credential: there is no file {name}, and a credential it is not either"),
+        )),
         Token::File(path) => match fs::read_to_string(&path) {
             Ok(text) => Ok(text.trim().to_owned()),
             Err(error) if config.credential.is_some() => {
                 Err(Failure::new(CONFIG, format!("{}: {error}", path.display())))
             }
-            Err(_) => Err(Failure::new(
-                UNAVAILABLE,
-                format!(
-                    "no service has run in {} yet; start one with `askbus up`",
-                    config.home.display()
+            Err(_) => Err(match &config.url {
+                Some(url) => Failure::new(
+                    CONFIG,
+                    format!(
+                        "there is no credential for {url}; set ASKBUS_CREDENTIAL to a {}'s \
+                         credential, or to a file that holds one",
+                        role.as_str()
+                    ),
                 ),
-            )),
+                None => never_run(config),
+            }),
         },
     }
+}
+
+/// Whether a text has the form of a credential: three parts of a signed token.
+fn is_token(text: &str) -> bool {
+    text.split('.').count() == 3
+}
+
+fn never_run(config: &Config) -> Failure {
+    Failure::new(
+        UNAVAILABLE,
+        format!(
+            "no service has run in {} yet; start one with `askbus up`",
+            config.home.display()
+        ),
+    )
 }
 
 /// Where the gateway is: the configured URL, or the address of this machine's last start.
 pub(crate) fn gateway_url(config: &Config) -> Result<String, Failure> {
     if let Some(url) = &config.url {
-        return Ok(url.trim_end_matches('/').to_owned());
+        let url = url.trim_end_matches('/');
+        // As for agents, a host and a port are enough.
+        let scheme = if url.contains("://") { "" } else { "http://" };
+        return Ok(format!("{scheme}{url}"));
     }
     match Home::new(&config.home).last_address() {
         Some(last) => Ok(format!("http://{}", last.address)),
-        None => Err(Failure::new(
-            UNAVAILABLE,
-            format!(
-                "no service has run in {} yet; start one with `askbus up`",
-                config.home.display()
-            ),
-        )),
+        None => Err(never_run(config)),
     }
 }

@@ -33,7 +33,8 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
     };
     let panel = config.clone();
     let mut asker = asker_options(config, Role::Agent, PATIENCE)?;
-    asker.session = asker.session.or_else(conversation);
+    // Beside another server of the same conversation it takes a name of its own.
+    asker.session = asker.session.or_else(agent_guard::session);
     Ok(AdapterOptions {
         asker,
         toolset,
@@ -41,14 +42,6 @@ fn options(config: &Config) -> Result<AdapterOptions, Failure> {
         panel: Arc::new(move || identity::gateway_url(&panel).ok()),
         budget: budget(config),
     })
-}
-
-/// The session of a client that names its conversation to what it starts. Two servers of one conversation
-/// have a turn each, and a session has one turn: so the name is followed by a part of this process's own.
-fn conversation() -> Option<String> {
-    let own = uuid::Uuid::new_v4().simple().to_string();
-    let own = own.get(..4)?;
-    agent_guard::session().map(|session| format!("{session}~{own}"))
 }
 
 /// How long the client waits for a call, where whoever configured it says so.

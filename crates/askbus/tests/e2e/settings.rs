@@ -39,3 +39,51 @@ async fn the_largest_log_is_the_one_that_is_set_without_nats_too() -> Result<()>
     assert!(up.person().await?.pending().await?.is_empty());
     Ok(())
 }
+
+/// Whoever runs a command beside somebody else's service is told what is missing, not that it is away.
+#[tokio::test]
+async fn a_service_elsewhere_without_a_credential_for_it_is_not_said_to_be_away() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let own = up.askbus().home().join("credentials/person");
+    let address = up.url().trim_start_matches("http://");
+    let home = folder()?;
+    let elsewhere = Askbus::new(BINARY, home.path()).env("ASKBUS_URL", address);
+    for command in [&["inbox"][..], &["ask", "Which?"]] {
+        let done = elsewhere.run(command).await?;
+        assert_ne!(done.code, 0, "{done:?}");
+        assert!(done.stderr.contains("ASKBUS_CREDENTIAL"), "{done:?}");
+        assert!(!done.stderr.contains("can be reached"), "{done:?}");
+    }
+    let slip = elsewhere.clone().env("ASKBUS_CREDENTIAL", "nofile");
+    let done = slip.run(&["inbox"]).await?;
+    assert_eq!(done.code, 78, "{done:?}");
+    assert!(done.stderr.contains("no file nofile"), "{done:?}");
+    // A host and a port are enough.
+    let named = elsewhere.env("ASKBUS_CREDENTIAL", own.display().to_string());
+    let done = named.run(&["inbox", "--json"]).await?;
+    assert_eq!(done.code, 0, "{done:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_folder_without_keys_makes_no_credential() -> Result<()> {
+    let home = folder()?;
+    let askbus = Askbus::new(BINARY, home.path());
+    let keys = home.path().join("kyes");
+    let named = keys.display().to_string();
+    let dir = ["--signing-dir", &named];
+    let issue = ["issue", "--role", "agent", "--sub", "bot"];
+    let done = askbus
+        .run(&[&["credential"], &dir[..], &issue[..]].concat())
+        .await?;
+    assert_eq!(done.code, 64, "{done:?}");
+    assert!(done.stderr.contains("credential init"), "{done:?}");
+    assert!(!keys.exists());
+    let init = [&["credential"], &dir[..], &["init"]].concat();
+    assert_eq!(askbus.run(&init).await?.code, 0);
+    let done = askbus
+        .run(&[&["credential"], &dir[..], &issue[..]].concat())
+        .await?;
+    assert_eq!(done.code, 0, "{done:?}");
+    Ok(())
+}

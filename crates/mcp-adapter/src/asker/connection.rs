@@ -83,6 +83,15 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// The file that is to hold the credential, while there is none.
+    pub(super) async fn lacks_credential(&self) -> Option<PathBuf> {
+        let Token::File(path) = self.token() else {
+            return None;
+        };
+        let exists = tokio::fs::try_exists(&path).await;
+        (!exists.unwrap_or(true)).then_some(path)
+    }
+
     pub(super) fn new(target: Target, token: Token, channel: Option<Channel>) -> Self {
         Self {
             target,

@@ -176,7 +176,7 @@ async fn place(
                 patience = Patience::Endless;
                 error.code
             }
-            Err(error) if patience.is_over() => break Err(no_service(inner, &error)),
+            Err(error) if patience.is_over() => break Err(no_service(inner, &error).await),
             Err(error) => error.code,
         };
         notices(Notice::Unreachable { code });
@@ -337,8 +337,20 @@ pub(crate) fn no_log() -> WireError {
     )
 }
 
-fn no_service(inner: &Inner, error: &WireError) -> WireError {
+async fn no_service(inner: &Inner, error: &WireError) -> WireError {
     tracing::debug!(%error, "the service cannot be reached");
+    if let Some(path) = inner.connection.lacks_credential().await {
+        return WireError::new(
+            ErrorCode::Unavailable,
+            format!(
+                "There is no credential for the Askbus service at {} ({} does not exist). Nobody was \
+                 asked and nothing has been decided. Set ASKBUS_CREDENTIAL to an agent's credential, \
+                 or start a service with `askbus up` on this machine; then ask again.",
+                inner.connection.target(),
+                path.display()
+            ),
+        );
+    }
     WireError::new(
         ErrorCode::Unavailable,
         format!(
