@@ -83,9 +83,11 @@ async fn unreachable_chats(panel: &Panel) {
     };
     let list = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned();
     for channel in list(&body, "channels").unwrap_or_default() {
-        let messages = list(&channel, "messages").unwrap_or_default();
-        let problem = messages.iter().map(|message| text(message, "problem"));
-        let Some(problem) = problem.into_iter().find(|problem| !problem.is_empty()) else {
+        let listed = ["messages", "replies"].map(|name| list(&channel, name).unwrap_or_default());
+        let listed = listed.concat();
+        let all = std::iter::once(&channel).chain(&listed);
+        let mut problems = all.map(|one| text(one, "problem"));
+        let Some(problem) = problems.find(|problem| !problem.is_empty()) else {
             continue;
         };
         let waiting = channel.get("undelivered").and_then(Value::as_u64);

@@ -20,7 +20,8 @@ export function unreachable(body) {
   const all = Array.isArray(body?.channels) ? body.channels : [];
   return all.flatMap((/** @type {any} */ channel) => {
     const messages = Array.isArray(channel?.messages) ? channel.messages : [];
-    const failed = messages.find((/** @type {any} */ message) => typeof message?.problem === 'string');
+    const replies = Array.isArray(channel?.replies) ? channel.replies : [];
+    const failed = [channel, ...messages, ...replies].find((/** @type {any} */ one) => typeof one?.problem === 'string');
     if (failed === undefined) return [];
     return [{ name: String(channel.name ?? ''), waiting: Number(channel.undelivered) || messages.length, problem: failed.problem }];
   });

@@ -1,9 +1,9 @@
 //! WeChat, as far as it can be had without Tencent.
 
-use super::up;
+use super::{channel, up};
 use anyhow::Result;
-use askbus_testkit::FakeILink;
-use serde_json::Value;
+use askbus_testkit::{Browser, FakeILink};
+use serde_json::{Value, json};
 
 // contract: N4
 #[tokio::test]
@@ -87,5 +87,53 @@ async fn a_conversation_in_wechat() -> Result<()> {
     wechat.write("在");
     wechat.says(&["你的原话：在"]).await?;
     assert_eq!(third.finish().await?.code, 0);
+    Ok(())
+}
+
+// contract: N4
+#[tokio::test]
+async fn a_chat_whose_messages_cannot_be_read_is_said_in_terminal_and_panel() -> Result<()> {
+    let wechat = FakeILink::start().await?;
+    wechat.garble(true);
+    let (up, _config) = up(&[wechat.table("mine", "ann", "")]).await?;
+    let person = up.person().await?;
+    let known = async |wanted: &dyn Fn(&Value) -> bool| {
+        let looking = async {
+            // Who asks too often is refused for a moment.
+            while !channel(&person)
+                .await
+                .is_ok_and(|shown| wanted(&shown["problem"]))
+            {
+                tokio::task::yield_now().await;
+            }
+        };
+        askbus_testkit::within("what is known of the chat", looking).await
+    };
+    known(&Value::is_string).await?;
+    let inbox = up.askbus().run(&["inbox"]).await?;
+    assert_eq!(
+        inbox.stderr,
+        "askbus: the chat mine cannot be reached (its answer is not the JSON that was expected); \
+         not delivered there: 0\n"
+    );
+    let browser = Browser::open(1100, 960).await?;
+    let link = person.post("/api/sign-in-link", &json!({})).await?;
+    browser
+        .goto(link.body["url"].as_str().unwrap_or_default())
+        .await?;
+    browser.find("#channels:not([hidden])").await?;
+    let said = "document.getElementById('channels').textContent";
+    browser
+        .until(&format!(
+            "{said}.includes('is not the JSON that was expected')"
+        ))
+        .await?;
+    browser.close().await?;
+    wechat.garble(false);
+    known(&Value::is_null).await?;
+    assert_eq!(up.askbus().run(&["inbox"]).await?.stderr, "");
+    // What was written meanwhile is read.
+    wechat.write("hello");
+    wechat.says(&["No question waits"]).await?;
     Ok(())
 }
