@@ -306,6 +306,42 @@ async fn until_sent(chat: &Chat) {
     tokio::time::timeout(BOUND, sent).await.unwrap();
 }
 
+/// A gateway died between saying that it sends an answer and sending it: its person goes on after a
+/// while.
+// contract: A2 N4
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_to_be_sent_and_never_was_is_open_again() {
+    let chat = Chat::start().await;
+    chat.say("ann", "1").await;
+    let (tenant, session) = (
+        TenantId::new("local").unwrap(),
+        SessionId::new(chat.session).unwrap(),
+    );
+    let drafts = &chat.world.bus.drafts;
+    let kept = drafts.list(&tenant, &session, chat.id).await.unwrap();
+    let [kept] = <[StoredDraft; 1]>::try_from(kept).unwrap();
+    let sending = Draft {
+        sent_by: Some("a message that nobody sends any more".into()),
+        ..kept.draft
+    };
+    let put = drafts.put(&tenant, &session, chat.id, &kept.person, &sending);
+    put.await.unwrap();
+    let (mut refused, mut said) = (0, chat.say("ann", "2").await);
+    let going_on = async {
+        while verdict(&said) == "not_sent" {
+            refused += 1;
+            said = chat.say("ann", "2").await;
+        }
+    };
+    tokio::time::timeout(BOUND, going_on).await.unwrap();
+    assert_eq!(verdict(&said), "kept", "{said}");
+    assert!(refused > 0, "nothing is added to what may be on its way");
+    let said = chat.say("ann", "release-7").await;
+    assert_eq!(verdict(&said), "settled", "{said}");
+    assert_eq!(chat.outcome().await, ["staging", "later", "release-7"]);
+    chat.world.end().await;
+}
+
 // contract: A2 N4
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_overtaken_again_and_again_is_told_that_it_was_not_taken() {
