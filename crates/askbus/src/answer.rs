@@ -224,6 +224,13 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
+fn held_until(cap: &str) -> String {
+    format!(
+        "Held: the countdown is stopped, and it is open until {}.",
+        terminal::moment(cap)
+    )
+}
+
 fn report(reply: &Reply, clarification: &Value, as_json: bool) -> Result<ExitCode, Failure> {
     let id = text(clarification, "clarify_id");
     let verdict = text(&reply.body, "verdict");
@@ -249,14 +256,16 @@ fn report(reply: &Reply, clarification: &Value, as_json: bool) -> Result<ExitCod
         output::line(line)?;
     } else if late {
         output::line(text(&reply.body, "error"))?;
-        if !pass_on::is_on_its_way(&reply.body) {
+        // Where nobody is there to hear it, trying again now changes nothing.
+        if !pass_on::is_on_its_way(&reply.body) && text(&reply.body, "goes_on") != "nowhere" {
             let how = "Send it on to the agent all the same: askbus answer";
             output::line(format_args!("{how} {id} --pass-on"))?;
         }
     } else {
         let words = match verdict {
             "sent" => "Sent; it is kept and will be judged as soon as the service can.",
-            "held" => "Held: the countdown is stopped.",
+            // A hold reaches no further than this: some callers cannot wait for longer.
+            "held" => &held_until(text(clarification, "cap")),
             _ => "Taken:",
         };
         output::line(words)?;

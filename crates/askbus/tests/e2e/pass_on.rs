@@ -1,6 +1,6 @@
 //! Words that came too late, and how they still reach the agent.
 
-use crate::support::{BINARY, asked, begin_turn, choose, credential, id, one_question};
+use crate::support::{BINARY, ask, asked, begin_turn, choose, credential, id, one_question};
 use anyhow::Result;
 use askbus_testkit::{Askbus, AskbusUp, McpStdio, Person};
 use serde_json::{Value, json};
@@ -144,5 +144,20 @@ async fn what_nobody_decided_goes_on_by_itself_with_the_next_turn() -> Result<()
         let begun = host.post("/api/turns/begin", &turn).await?;
         assert_eq!(is_told(&begun.body, &outcome), told, "{begun:?}");
     }
+    Ok(())
+}
+
+// contract: E6 A2
+#[tokio::test]
+async fn nobody_is_told_to_send_words_on_to_an_agent_that_is_gone() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let (asking, clarify_id) = ask(up.askbus(), &person, "Anybody?", &["--timeout", "1s"]).await?;
+    assert_eq!(asking.finish().await?.code, 12);
+    let late = ["answer", &clarify_id, "--text", "I am here"];
+    let late = up.askbus().run(&late).await?;
+    assert_eq!(late.code, 20, "{late:?}");
+    assert!(late.stdout.contains("goes no further"), "{late:?}");
+    assert!(!late.stdout.contains("--pass-on"), "{late:?}");
     Ok(())
 }

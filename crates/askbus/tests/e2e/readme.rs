@@ -143,7 +143,8 @@ async fn in_the_terminal() -> Result<()> {
         .stdout
         .find(|line| line.contains("Where to?"))
         .await?;
-    output(askbus, &command("--hold", id(&shown))?).await?;
+    let held = output(askbus, &command("--hold", id(&shown))?).await?;
+    ensure!(held.contains("it is open until 20"), "{held}");
     let card = person.pending().await?;
     ensure!(card[0]["held"] == true, "{card:?}");
     output(askbus, &command("--question 1", id(&shown))?).await?;

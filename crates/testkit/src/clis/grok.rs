@@ -31,7 +31,8 @@ fn prepare(place: &Place) -> Result<Program> {
     } else {
         program
             .args(["--allow", "MCPTool(askbus__ask_user)"])
-            .args(["--allow", "MCPTool(askbus__await_answer)"]);
+            .args(["--allow", "MCPTool(askbus__await_answer)"])
+            .args(["--allow", "MCPTool(askbus__update_plan)"]);
     }
     Ok(program)
 }
