@@ -218,6 +218,7 @@ pub(crate) async fn session_binding(
         heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
         policy: policy(config)?,
         people: None,
+        waiting: askbus_domain::WaitingLimits::default(),
     };
     let running = askbus_session_binding::start(options, shutdown.clone())
         .await

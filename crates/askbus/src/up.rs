@@ -159,6 +159,7 @@ async fn session_binding(
         heartbeat: askbus_session_binding::Options::heartbeat_for(lease),
         policy: services::policy(config)?,
         people: Some(crate::roster::known(home, services::channels(config)?)),
+        waiting: askbus_domain::WaitingLimits::default(),
     };
     let started = askbus_session_binding::start(options, shutdown.clone()).await;
     started.map_err(services::start_failure)

@@ -37,6 +37,7 @@ pub mod text_channel;
 mod turn;
 mod verdict;
 mod vocabulary;
+mod waiting;
 mod work;
 
 pub use account::{Account, Figures};
@@ -90,4 +91,5 @@ pub use session::{Due, Session};
 pub use turn::{AskerInfo, Holder, Turn, TurnEnd};
 pub use verdict::{Verdict, verdict, verdict_of};
 pub use vocabulary::{StudioResult, studio_result};
+pub use waiting::{Waiting, WaitingLimits, Whose};
 pub use work::is_work;

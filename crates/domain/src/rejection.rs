@@ -1,6 +1,6 @@
 //! Why a command was refused: one stable code each.
 
-use crate::{InvalidPlan, InvalidQuestion, OptionId, QuestionId};
+use crate::{InvalidPlan, InvalidQuestion, OptionId, QuestionId, Whose};
 
 /// What is wrong with an answer. The clarification stays open and the author keeps the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +82,16 @@ pub enum Rejection {
         /// How many may wait.
         limit: usize,
     },
+    /// More waits of whoever asks than people can be shown.
+    #[error(
+        "{limit} clarifications of {whose} wait already; ask again when people have answered some, or cancel some"
+    )]
+    TooManyWaiting {
+        /// How many may wait.
+        limit: usize,
+        /// Of whom so many wait.
+        whose: Whose,
+    },
     /// The questions cannot be shown (E4).
     #[error(transparent)]
     InvalidQuestion(#[from] InvalidQuestion),
@@ -125,7 +135,9 @@ impl Rejection {
             Rejection::NoActiveTurn => "NO_ACTIVE_TURN",
             Rejection::SessionTaken => "SESSION_TAKEN",
             Rejection::Busy => "BUSY",
-            Rejection::TooManyPending { .. } => "TOO_MANY_PENDING",
+            Rejection::TooManyPending { .. } | Rejection::TooManyWaiting { .. } => {
+                "TOO_MANY_PENDING"
+            }
             Rejection::InvalidQuestion(_) => "INVALID_QUESTION",
             Rejection::InvalidPlan(_) => "INVALID_PLAN",
             Rejection::UnknownClarification => "UNKNOWN_CLARIFICATION",

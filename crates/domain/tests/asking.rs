@@ -6,7 +6,8 @@ mod fixture;
 
 use askbus_domain::{
     Addressee, AskCommand, AskInput, BeginCommand, Command, Dialect, EventKind, Parent, PersonId,
-    Rejection, Scope, SessionId, TurnEnd, decide,
+    Presence, Rejection, Scope, SessionId, TurnEnd, Waiting, WaitingLimits, WhenAbsent, Whose,
+    decide,
 };
 use fixture::{Log, ask, at, begin, cid, ctx, end, expire, id, kinds};
 use serde_json::{Value, json};
@@ -190,4 +191,34 @@ fn work_begins_once_with_the_first_tool_that_changes_something() {
     assert_eq!(over.run(&tool("Write", 1), at(2)), Ok(Vec::new()));
     assert!(!over.state.work_begun());
     assert_eq!(PersonId::new("ann").unwrap(), id("ann"));
+}
+
+// contract: E6
+#[test]
+fn so_many_may_wait_of_a_credential_and_of_a_tenant() {
+    let limits = WaitingLimits::default();
+    let mut log = Log::begun();
+    let asked = log.decide(&Command::Ask(Box::new(twin(1))), at(5)).unwrap();
+    let mut at_once = twin(1);
+    at_once.presence = Presence::Absent;
+    at_once.input.as_mut().unwrap().when_absent = Some(WhenAbsent::Unattended);
+    let at_once = run(&mut log, at_once);
+    assert_eq!(kinds(&at_once), [EventKind::Requested, EventKind::Resolved]);
+    let refused = |limit, whose| Err(Rejection::TooManyWaiting { limit, whose });
+    for (of_credential, of_tenant, expected) in [
+        (0, 0, Ok(())),
+        (999, 9_999, Ok(())),
+        (1_000, 1_000, refused(1_000, Whose::Credential)),
+        (0, 10_000, refused(10_000, Whose::Tenant)),
+        (5_000, 20_000, refused(1_000, Whose::Credential)),
+    ] {
+        let waiting = Waiting {
+            of_credential,
+            of_tenant,
+        };
+        assert_eq!(limits.check(&asked, waiting), expected, "{waiting:?}");
+        // What nobody has to answer takes no place.
+        assert_eq!(limits.check(&at_once, waiting), Ok(()));
+        assert_eq!(limits.check(&[], waiting), Ok(()));
+    }
 }

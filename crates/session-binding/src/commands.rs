@@ -12,10 +12,12 @@ pub(crate) use log::{known, wait_applied};
 
 use crate::leases::Lost;
 use crate::past;
-use crate::projection::{Change, Key};
+use crate::projection::{Asking, Change, Key};
 use crate::service::Core;
 use crate::spans;
-use askbus_domain::{ClarifyId, Command, Event, Millis, Rejection, Session, Timestamp, decide};
+use askbus_domain::{
+    AskCommand, ClarifyId, Command, Event, Millis, Rejection, Session, Timestamp, decide,
+};
 use askbus_ledger::{AppendError, LedgerError};
 use askbus_wire::codec::Decoded;
 use doubt::Doubt;
@@ -48,6 +50,8 @@ const MAX_CONFLICTS: u32 = 200;
 pub(crate) enum Work {
     /// A command to the session.
     Command(Command),
+    /// A question, and who asks it.
+    Ask(Box<AskCommand>, Asking),
     /// What a person did about a question of an earlier turn.
     Past(ClarifyId, Box<Command>),
     /// Something to be recorded as it is.
@@ -187,12 +191,13 @@ async fn attempt(core: &Core, job: &Job, doubt: &mut Doubt) -> Result<Arc<Sessio
         let now = core.now();
         let decided = match &job.work {
             Work::Command(command) => decide(&state, command, now),
+            Work::Ask(ask, asking) => decide_ask(core, &job.key, &state, (ask, asking), now),
             _ => Ok(Vec::new()),
         };
         // What is written is checked against the log by its guard. A refusal is not, nor is that a
         // question waits already.
         let unchecked = match &decided {
-            Ok(events) => events.is_empty() && matches!(job.work, Work::Command(Command::Ask(_))),
+            Ok(events) => events.is_empty() && matches!(job.work, Work::Ask(..)),
             Err(rejection) => rejection.may_be_lifted(),
         };
         if unchecked && !newest {
@@ -201,7 +206,7 @@ async fn attempt(core: &Core, job: &Job, doubt: &mut Doubt) -> Result<Arc<Sessio
             continue;
         }
         let events = match &job.work {
-            Work::Command(_) => decided?,
+            Work::Command(_) | Work::Ask(..) => decided?,
             Work::Past(id, command) => {
                 past::decide(core, &job.key, &state, *id, command, now).await?
             }
@@ -236,6 +241,9 @@ async fn attempt(core: &Core, job: &Job, doubt: &mut Doubt) -> Result<Arc<Sessio
                 after.apply(&commit);
                 let decoded = Decoded::Commit(Box::new(commit));
                 core.announce(core.projection.apply(&job.key, seq, &decoded, trace));
+                if let Work::Ask(ask, asking) = &job.work {
+                    core.projection.asked_by(ask.clarify_id, asking);
+                }
                 return Ok(Arc::new(after));
             }
             Err(AppendError::Conflict) if conflicts < MAX_CONFLICTS => {
@@ -250,6 +258,21 @@ async fn attempt(core: &Core, job: &Job, doubt: &mut Doubt) -> Result<Arc<Sessio
             Err(AppendError::Ledger(error)) => return Err(error.into()),
         }
     }
+}
+
+/// What a question comes to. How many wait is looked at a moment before one more is written, and other
+/// queues and replicas do the same: a few more may come to wait than the limits say.
+fn decide_ask(
+    core: &Core,
+    key: &Key,
+    state: &Session,
+    (ask, asking): (&AskCommand, &Asking),
+    now: Timestamp,
+) -> Result<Vec<Event>, Rejection> {
+    let events = decide(state, &Command::Ask(Box::new(ask.clone())), now)?;
+    let waiting = core.projection.waiting_of(&key.0, asking);
+    core.waiting_limits.check(&events, waiting)?;
+    Ok(events)
 }
 
 /// A question that these events let time out although the inbox holds something unjudged that was

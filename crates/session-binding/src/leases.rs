@@ -6,6 +6,7 @@ use crate::projection::{Key, LeaseKey};
 use crate::service::Core;
 use askbus_domain::{Command, Millis, SCHEMA};
 use askbus_wire::messages::{Heartbeat, Kept, Lease};
+use futures::StreamExt as _;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -291,7 +292,12 @@ pub(crate) async fn watch(core: Arc<Core>, stop: CancellationToken) {
                         core.leases.heard_oneself(Instant::now(), core.silence());
                     }
                 }
-                _ = scan.tick() => settle_gone(&core, &settling, &slots, Instant::now()),
+                _ = scan.tick() => {
+                    let gone = gone(&core, Instant::now());
+                    if !gone.is_empty() {
+                        settling.spawn(settle(Arc::clone(&core), gone, Arc::clone(&slots), stop.clone()));
+                    }
+                }
             }
         }
     }
@@ -299,38 +305,55 @@ pub(crate) async fn watch(core: Arc<Core>, stop: CancellationToken) {
     settling.wait().await;
 }
 
-/// Starts to settle for everybody who is gone at `now`, as far as there are slots; the next scan
-/// goes on with the rest.
-fn settle_gone(core: &Arc<Core>, settling: &TaskTracker, slots: &Arc<Semaphore>, now: Instant) {
+/// Everybody who is gone at `now` and whom nothing is settled for yet.
+fn gone(core: &Arc<Core>, now: Instant) -> Vec<(Lost, Settling)> {
     if core.leases.hearing(now, core.silence()).is_none() {
         core.leases.stop_hearing();
-        return;
+        return Vec::new();
     }
     core.presence.sweep(now);
     let in_use = core.projection.leases();
     core.leases.mind(&in_use, now);
+    let mut gone = Vec::new();
     for (lease, ttl, sessions) in in_use {
         let lost = Lost { lease, ttl };
         if !lost.is_gone(core, now) {
             continue;
         }
         for key in sessions {
-            let Ok(slot) = Arc::clone(slots).try_acquire_owned() else {
-                return;
-            };
-            let Some(settling_it) = core.leases.start_settling(core, &lost.lease, &key) else {
-                continue;
-            };
-            let (core, lost) = (Arc::clone(core), lost.clone());
-            settling.spawn(async move {
-                tracing::info!(tenant = %key.0, session = %key.1, lease = ?lost.lease, "its lease ran out");
-                if let Err(error) = core.submit(key, Work::Lost(lost), None).await {
-                    tracing::warn!(%error, "a lost lease could not be settled yet");
-                }
-                drop((slot, settling_it));
-            });
+            if let Some(settling) = core.leases.start_settling(core, &lost.lease, &key) {
+                gone.push((lost.clone(), settling));
+            }
         }
     }
+    gone
+}
+
+/// Settles for all of them, so many at a time, the next one as soon as a slot is free. Those that a
+/// later scan found share the slots and come after them.
+async fn settle(
+    core: Arc<Core>,
+    gone: Vec<(Lost, Settling)>,
+    slots: Arc<Semaphore>,
+    stop: CancellationToken,
+) {
+    let settle_one = |(lost, settling): (Lost, Settling)| {
+        let (core, slots) = (&core, &slots);
+        async move {
+            // The slots are never closed.
+            let Ok(_slot) = slots.acquire().await else {
+                return;
+            };
+            let key = settling.entry.1.clone();
+            tracing::info!(tenant = %key.0, session = %key.1, lease = ?lost.lease, "its lease ran out");
+            if let Err(error) = core.submit(key, Work::Lost(lost), None).await {
+                tracing::warn!(%error, "a lost lease could not be settled yet");
+            }
+        }
+    };
+    // What is under way when the service stops is waited for; the rest is found by whoever is left.
+    let until_stop = futures::stream::iter(gone).take_until(stop.cancelled());
+    until_stop.for_each_concurrent(AT_ONCE, settle_one).await;
 }
 
 /// A lease that ran out.
@@ -368,7 +391,7 @@ impl Lost {
     }
 }
 
-/// Keeps a lease from being settled twice at once for a session.
+/// Keeps a lease from being settled twice at once for a session, from when it was found to be lost.
 struct Settling {
     core: Arc<Core>,
     entry: (LeaseKey, Key),

@@ -1,7 +1,7 @@
 //! What a session-binding needs to start.
 
 use askbus_credential::Verifier;
-use askbus_domain::{Millis, PolicyTable, Roster};
+use askbus_domain::{Millis, PolicyTable, Roster, WaitingLimits};
 use askbus_ledger::{Bus, LedgerError};
 use askbus_wire::clock::Clock;
 use askbus_wire::memory::MemoryAddress;
@@ -48,6 +48,8 @@ pub struct Options {
     pub policy: PolicyTable,
     /// Who can answer, where all of them are known: on a single machine. None: anybody may come.
     pub people: Option<KnownPeople>,
+    /// How much may wait for people at once.
+    pub waiting: WaitingLimits,
 }
 
 impl Options {

@@ -6,6 +6,7 @@ mod kept_alive;
 mod waiting;
 
 pub(crate) use applied::Applied;
+pub(crate) use waiting::Asking;
 
 use askbus_domain::{
     AskerId, Clarification, ClarifyId, Commit, ContextId, Due, Event, Holder, LeaseName, Millis,

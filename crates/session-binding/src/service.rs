@@ -9,7 +9,7 @@ use crate::projection::Projection;
 use crate::stats::Stats;
 use crate::{KnownPeople, Options, StartError, grpc, inbox};
 use askbus_credential::Verifier;
-use askbus_domain::{Millis, PolicyTable};
+use askbus_domain::{Millis, PolicyTable, WaitingLimits};
 use askbus_ledger::{Bus, LedgerError, Stored};
 use askbus_wire::clock::Clock;
 use askbus_wire::tenants::Tenants;
@@ -36,6 +36,7 @@ pub(crate) struct Core {
     pub heartbeat: Duration,
     pub policy: PolicyTable,
     pub people: Option<KnownPeople>,
+    pub waiting_limits: WaitingLimits,
     pub projection: Projection,
     pub deadlines: Deadlines,
     pub attachments: Attachments,
@@ -101,6 +102,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         heartbeat: options.heartbeat,
         policy: options.policy,
         people: options.people,
+        waiting_limits: options.waiting,
         projection: Projection::new(),
         deadlines: Deadlines::default(),
         attachments: Attachments::default(),

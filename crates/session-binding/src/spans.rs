@@ -50,7 +50,7 @@ fn ends(work: &Work) -> bool {
             command,
             Command::End { .. } | Command::Expire { .. } | Command::ExpireTurn { .. }
         ),
-        Work::Past(..) | Work::Record(_) => false,
+        Work::Ask(..) | Work::Past(..) | Work::Record(_) => false,
     }
 }
 

@@ -96,6 +96,7 @@ impl Start {
                     heartbeat: session_binding::Options::heartbeat_for(LEASE),
                     policy: world.policy.clone(),
                     people: None,
+                    waiting: askbus_domain::WaitingLimits::default(),
                 };
                 match session_binding::start(options, stop).await {
                     Ok(handle) => Ok(Some(Running::SessionBinding(handle))),

@@ -149,7 +149,7 @@ impl From<WireError> for tonic::Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use askbus_domain::{InvalidAnswer, InvalidPlan, parse_arguments};
+    use askbus_domain::{InvalidAnswer, InvalidPlan, Whose, parse_arguments};
 
     // contract: E6
     #[test]
@@ -160,6 +160,13 @@ mod tests {
             (Rejection::NoActiveTurn, 409),
             (Rejection::Busy, 409),
             (Rejection::TooManyPending { limit: 32 }, 429),
+            (
+                Rejection::TooManyWaiting {
+                    limit: 1_000,
+                    whose: Whose::Credential,
+                },
+                429,
+            ),
             (Rejection::InvalidQuestion(invalid.unwrap_err()), 400),
             (Rejection::InvalidPlan(InvalidPlan::NoSteps), 400),
             (Rejection::UnknownClarification, 404),

@@ -1,12 +1,14 @@
 //! `Ask`: from the message to the command and back.
 
+use crate::commands::Work;
 use crate::grpc::caller;
 use crate::grpc::turn::{bound, invalid, or_new};
+use crate::projection::Asking;
 use crate::service::Core;
 use crate::spans;
 use askbus_credential::Credential;
 use askbus_domain::{
-    AskCommand, AskId, AskInput, AskerId, ChoiceInput, Clarification, ClarifyId, Command, Dialect,
+    AskCommand, AskId, AskInput, AskerId, ChoiceInput, Clarification, ClarifyId, Dialect,
     InvalidQuestion, Language, Millis, OnTimeout, QuestionInput, Session, SessionId, Timestamp,
     WhenAbsent, parse_arguments, parse_structured,
 };
@@ -140,9 +142,8 @@ pub(super) async fn ask(
         parent: convert::parent(body.parent).map_err(invalid)?,
     };
     let command = Box::new(command);
-    let session = core
-        .run(key.clone(), Command::Ask(command.clone()), trace)
-        .await;
+    let work = Work::Ask(command.clone(), Asking::with(credential));
+    let session = core.submit(key.clone(), work, trace).await;
     spans::note_session(span, &key);
     let session = caller::noted(span, session)?;
     let asked = session

@@ -35,6 +35,7 @@ mod bent;
 mod broken_bus;
 mod clocks;
 mod crashes;
+mod crowds;
 mod deadlines;
 mod forgetting;
 mod hearing;

@@ -1,7 +1,7 @@
 //! What operators and tools rely on: health, reflection, the socket.
 
 use crate::world::{Setup, World, within};
-use askbus_domain::PolicyTable;
+use askbus_domain::{PolicyTable, WaitingLimits};
 use askbus_session_binding::{Clock, Listen, Options, StartError, start};
 use askbus_wire::tenants::Tenants;
 use std::os::unix::fs::PermissionsExt as _;
@@ -141,6 +141,7 @@ async fn a_socket_is_private_and_has_one_owner() {
         heartbeat: Options::heartbeat_for(Options::LOCAL_LEASE),
         policy: PolicyTable::default(),
         people: None,
+        waiting: WaitingLimits::default(),
     };
     let refused = within("it gives up", start(second, CancellationToken::new())).await;
     assert!(matches!(refused, Err(StartError::Listen { .. })));

@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use askbus_credential::{Grant, Issued, Issuer, Role, Verifier};
 use askbus_domain::{
     Actor, AnswerAction, AnswerEntry, AnswerId, ClarifyId, Event, Millis, PersonId, PolicyTable,
-    ProfileId, Response, Rights, SessionId, Surface, TenantId, Timestamp,
+    ProfileId, Response, Rights, SessionId, Surface, TenantId, Timestamp, WaitingLimits,
 };
 use askbus_ledger::embedded::{self, EmbeddedHandle, EmbeddedOptions};
 use askbus_ledger::hostile::{self, Faults, HostileHandle};
@@ -74,6 +74,7 @@ pub struct Setup {
     pub instance: String,
     pub clock: Clock,
     pub policy: PolicyTable,
+    pub waiting: WaitingLimits,
 }
 
 impl Default for Setup {
@@ -85,6 +86,7 @@ impl Default for Setup {
             instance: Uuid::new_v4().to_string(),
             clock: Clock::system(),
             policy: PolicyTable::default(),
+            waiting: WaitingLimits::default(),
         }
     }
 }
@@ -149,6 +151,7 @@ impl Setup {
             heartbeat: Options::heartbeat_for(self.lease),
             policy: self.policy.clone(),
             people: None,
+            waiting: self.waiting,
         }
     }
 }
