@@ -6,6 +6,7 @@
 //! they stand, and never an option that merely resembles them.
 
 mod answering;
+mod beside;
 mod choice;
 mod command;
 mod folding;

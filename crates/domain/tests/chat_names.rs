@@ -161,6 +161,153 @@ fn a_name_that_means_two_is_refused() {
     assert_eq!(said, which(&[twin, twin + 23_104]));
 }
 
+/// A question with one choice, one with several, and one in Chinese; all of them wait.
+fn three_wait() -> Chat {
+    let several =
+        questions(&json!({"question": "Which?", "options": ["x", "y", "z"], "multi_select": true}));
+    let chinese = questions(&json!({"question": "部署到哪里？", "options": ["测试", "生产"]}));
+    Chat {
+        waiting: vec![
+            waits(1, one(), 0),
+            waits(2, several, 0),
+            waits(4, chinese, 0),
+        ],
+        ended: vec![ended(3)],
+    }
+}
+
+// contract: N4
+#[test]
+fn a_reply_that_names_two_is_refused() {
+    let chat = three_wait();
+    let (a, b, c, over) = (tag(1), tag(2), tag(4), tag(3));
+    for (text, of) in [
+        (format!("#{a} 1\n#{b} 2"), &[1, 2][..]),
+        (format!("#{b} 2\n#{a} 1"), &[2, 1]),
+        (format!("#{a} 1\n\n  #{b}.2"), &[1, 2]),
+        (format!("#{a} #{b} 1"), &[1, 2]),
+        (format!("#{a}#{b} 1"), &[1, 2]),
+        (format!("#{a}, #{b}: 1"), &[1, 2]),
+        (format!("#{a} and #{b} 1"), &[1, 2]),
+        (format!("#{a} & #{b}"), &[1, 2]),
+        (format!("#{a}/#{b} 1"), &[1, 2]),
+        (format!("#{a} 1, #{b} 2"), &[1, 2]),
+        (format!("#{a} 1; #{b} my own words"), &[1, 2]),
+        (format!("#{a} 1 and #{b} 2"), &[1, 2]),
+        (format!("#{a} 1 #{b} 2"), &[1, 2]),
+        (format!("#{a} staging #{b} x"), &[1, 2]),
+        (format!("#{a} whatever you like, #{b} 2"), &[1, 2]),
+        (format!("#{a} /skip\n#{b} /skip"), &[1, 2]),
+        (format!("#{a} /skip #{b} /skip"), &[1, 2]),
+        (format!("{a} 1\n{b} 2"), &[1, 2]),
+        (format!("#{a} 1\n- #{b} 2\n- #{c} 2"), &[1, 2, 4]),
+        (format!("#{a} 1\n2. #{b} 2"), &[1, 2]),
+        (format!("#{over} 1\n#{b} 2"), &[3, 2]),
+        (format!("#{a} 1\n#{a} 2"), &[1]),
+        (format!("#{c} 1\n#{a} 2"), &[4, 1]),
+        (format!("＃{c}　１\n＃{a}　２"), &[4, 1]),
+        (format!("#{c} 1，#{a} 2"), &[4, 1]),
+        (format!("#{c} 1、#{a} 2"), &[4, 1]),
+        (format!("#{c} 测试；#{a} 2"), &[4, 1]),
+        (format!("#{c} 和 #{a} 1"), &[4, 1]),
+        (format!("#{c}和#{a}选1"), &[4, 1]),
+        (format!("#{c} 1和#{a} 2"), &[4, 1]),
+        (format!("#{c}第一个，#{a}第二个"), &[4, 1]),
+        (format!("#{c} 都可以，#{a} 2"), &[4, 1]),
+        (format!("#{c} /跳过\n#{a} /跳过"), &[4, 1]),
+    ] {
+        assert_eq!(say(&chat, &text), which(of), "{text}");
+        let reply = Reply {
+            text: &text,
+            ..Reply::default()
+        };
+        assert_eq!(meant_waiting(&chat, &reply), None, "{text}");
+    }
+    for about in [
+        format!("#{a} and #{b}"),
+        format!("#{a} #{b}"),
+        format!("#{a}, #{b}"),
+        format!("{a} {b}"),
+        format!("#{a}和 #{b}").replace("和 ", " 和 "),
+        format!("#{a}、#{b}"),
+        format!("{}\n{}", cid(1), cid(2)),
+    ] {
+        assert_eq!(say_about(&chat, "1", &about), which(&[1, 2]), "{about}");
+    }
+    // What the person writes says which of them it is.
+    let said = say_about(&chat, &format!("#{a} 1"), &format!("#{a} and #{b}"));
+    assert_eq!(said, settles(1, vec![entry("q1", &["o1"], "")]));
+    assert_eq!(say_about(&chat, &format!("1\n#{b} 2"), &a), which(&[1, 2]));
+}
+
+// contract: N4
+#[test]
+fn a_name_in_a_sentence_is_part_of_what_is_said() {
+    let chat = three_wait();
+    let (a, b, c) = (tag(1), tag(2), tag(4));
+    for (n, name, words) in [
+        (1, &a, format!("the same as in #{b}, please")),
+        (1, &a, format!("see #{b} 2")),
+        (1, &a, format!("not before (#{b}) is done")),
+        (1, &a, format!("as before, #{b} says why")),
+        (1, &a, format!("wait for {b}")),
+        (1, &a, format!("it depends:\n> #{b} 2\nso ask again")),
+        (1, &a, "the ticket is #7\n#general knows".to_owned()),
+        (4, &c, format!("和 #{b} 一样")),
+        (4, &c, format!("跟#{b}一样就行")),
+        (4, &c, format!("等 #{b} 有结果再说")),
+        (4, &c, format!("先看#{b}，再决定")),
+    ] {
+        let expected = settles(n, vec![entry("q1", &[], &words)]);
+        assert_eq!(say(&chat, &format!("#{name} {words}")), expected, "{words}");
+        // What is marked as own words is nothing else.
+        let marked = say(&chat, &format!("#{name} /text {words}"));
+        assert_eq!(marked, expected, "{words}");
+    }
+    for words in [
+        format!("1\n#{b} 2"),
+        format!("#{b} 1"),
+        format!("1, #{b} 2"),
+    ] {
+        let expected = settles(1, vec![entry("q1", &[], &words)]);
+        assert_eq!(say(&chat, &format!("#{a} /text {words}")), expected);
+    }
+    let words = format!("as in #{b}");
+    let expected = settles(1, vec![entry("q1", &["o1"], &words)]);
+    assert_eq!(say(&chat, &format!("#{a} 1: {words}")), expected);
+    // A label may look like a name.
+    let like = questions(&json!({"question": "Which one?", "options": [format!("#{b}"), "none"]}));
+    let chat = Chat {
+        waiting: vec![waits(1, like, 0), waits(2, one(), 0)],
+        ended: Vec::new(),
+    };
+    let said = say(&chat, &format!("#{a} #{b}"));
+    assert_eq!(said, settles(1, vec![entry("q1", &["o1"], "")]));
+}
+
+// contract: E10, N4
+#[test]
+fn what_draws_nothing_is_unclear() {
+    let one_of_three = Chat {
+        waiting: vec![waits(2, three(), 0)],
+        ended: Vec::new(),
+    };
+    for blank in ["\0", "\u{1}\u{7f}", "\u{2800}", "\u{3164} ", "\u{ad}"] {
+        assert_eq!(say(&single(), blank), unclear(1, 0, Unclear::Blank));
+        assert_eq!(say(&one_of_three, blank), unclear(2, 0, Unclear::Blank));
+        let marked = say(&single(), &format!("/text {blank}"));
+        assert_eq!(marked, unclear(1, 0, Unclear::Blank), "{blank:?}");
+        let asked = say(&single(), &format!("/ask {blank}"));
+        assert_eq!(asked, unclear(1, 0, Unclear::CommandWithoutWords));
+        let late = Chat {
+            waiting: Vec::new(),
+            ended: vec![ended(3)],
+        };
+        let said = say(&late, &format!("#{} {blank}", tag(3)));
+        assert_eq!(said, unclear(3, 0, Unclear::Blank), "{blank:?}");
+    }
+}
+
 // contract: N4
 #[test]
 fn a_quoted_list_names_nothing_that_it_could_be_for() {

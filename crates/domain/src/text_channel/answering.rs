@@ -1,8 +1,7 @@
 //! What a reply does to the clarification that it is for.
 
-use super::choice::{Unclear, own_words, read_choice};
+use super::choice::{Unclear, own_words, read_choice, says_nothing};
 use super::command::{Command, command};
-use super::folding::folded;
 use super::reply::{Act, EndedHere, Understood, WaitingHere};
 use super::tag::Tag;
 use crate::{AnswerAction, AnswerEntry, ClarifyId, Question, Questions, is_blank};
@@ -29,7 +28,7 @@ pub(super) fn to_waiting(waiting: &WaitingHere, number: Option<usize>, text: &st
             text: text.map(str::to_owned),
         },
     };
-    let words = |words: &str| Some(words.to_owned()).filter(|w| !w.is_empty());
+    let words = |words: &str| Some(words.to_owned()).filter(|w| !says_nothing(w));
     let entry = match command(text) {
         None => read_choice(question, text),
         Some((Command::Text, words)) => own_words(question, words),
@@ -38,7 +37,9 @@ pub(super) fn to_waiting(waiting: &WaitingHere, number: Option<usize>, text: &st
         Some((Command::Dismiss, said)) => {
             return settles(AnswerAction::Dismiss, words(said).as_deref());
         }
-        Some((Command::AskBack, "")) => return unclear(index, Unclear::CommandWithoutWords),
+        Some((Command::AskBack, said)) if says_nothing(said) => {
+            return unclear(index, Unclear::CommandWithoutWords);
+        }
         Some((Command::AskBack, said)) => return settles(AnswerAction::AskBack, Some(said)),
         Some((Command::Next, "")) if waiting.questions.len() > 1 => Ok(AnswerEntry {
             question_id: Some(question.id.clone()),
@@ -152,7 +153,7 @@ pub(super) fn after_the_end(ended: &EndedHere, number: Option<usize>, text: &str
             why,
         },
     };
-    let says = |words: &str| !folded(words).is_empty();
+    let says = |words: &str| !says_nothing(words);
     match (command(text), found) {
         (None, Some((index, question))) => read(read_choice(question, text), index),
         (None, None) if says(text) => whole(AnswerAction::Answer, text),
@@ -162,9 +163,7 @@ pub(super) fn after_the_end(ended: &EndedHere, number: Option<usize>, text: &str
         (Some((Command::Text, said)), None) if says(said) => whole(AnswerAction::Answer, said),
         (Some((Command::Skip, "")), _) => whole(AnswerAction::Skip, ""),
         (Some((Command::Dismiss, said)), _) => whole(AnswerAction::Dismiss, said),
-        (Some((Command::AskBack, said)), _) if !said.is_empty() => {
-            whole(AnswerAction::AskBack, said)
-        }
+        (Some((Command::AskBack, said)), _) if says(said) => whole(AnswerAction::AskBack, said),
         // Nothing, or a command that needs a question that waits.
         _ => Understood::Over { id: ended.id },
     }

@@ -2,7 +2,7 @@
 
 use super::folding::folded;
 use super::pointer::{Pointed, Pointer, pieces, pointers};
-use crate::{AnswerEntry, Choice, MAX_ANSWER_CHARS, MAX_OPTIONS, OptionId, Question};
+use crate::{AnswerEntry, Choice, MAX_ANSWER_CHARS, MAX_OPTIONS, OptionId, Question, is_blank};
 
 /// Why a reply is not taken as an answer. The question waits on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub enum Unclear {
 /// Why the reply is neither a choice nor words of the person's own.
 pub fn read_choice(question: &Question, text: &str) -> Result<AnswerEntry, Unclear> {
     let text = text.trim();
-    if folded(text).is_empty() {
+    if says_nothing(text) {
         return Err(Unclear::Blank);
     }
     if text.chars().count() > MAX_ANSWER_CHARS {
@@ -95,8 +95,13 @@ pub fn named_option<'a>(question: &'a Question, name: &str) -> Result<&'a Choice
     question.options.get(index).ok_or_else(outside)
 }
 
+/// Whether nobody would see anything of a text, or nothing of it can be compared.
+pub(super) fn says_nothing(text: &str) -> bool {
+    is_blank(text) || folded(text).is_empty()
+}
+
 pub(super) fn own_words(question: &Question, words: &str) -> Result<AnswerEntry, Unclear> {
-    if folded(words).is_empty() {
+    if says_nothing(words) {
         return Err(Unclear::Blank);
     }
     if words.chars().count() > MAX_ANSWER_CHARS {
@@ -272,7 +277,7 @@ fn with_words(text: &str) -> Option<(&str, &str)> {
         return None;
     }
     let words = words.trim();
-    (!folded(words).is_empty()).then_some((head, words))
+    (!says_nothing(words)).then_some((head, words))
 }
 
 fn bounded(question: &Question, chosen: Vec<usize>) -> Result<Vec<usize>, Unclear> {

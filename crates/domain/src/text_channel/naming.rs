@@ -14,9 +14,13 @@ const MARKS: [char; 3] = ['❓', '✅', '☑'];
 /// What chats put before the lines of a text that is quoted.
 const QUOTING: [char; 7] = ['>', '|', '"', '“', '「', '『', '\u{feff}'];
 /// What may stand between a name and what is said.
-const SEPARATORS: [char; 16] = [
+pub(super) const SEPARATORS: [char; 16] = [
     ':', '：', ',', '，', '、', '.', '．', '。', ';', '；', '!', '！', ')', '）', ']', '】',
 ];
+/// Before a name.
+pub(super) const HASHES: [char; 3] = ['#', '＃', '﹟'];
+/// Between two names, or two parts of a list.
+pub(super) const JOINS: [&str; 10] = ["和", "与", "跟", "及", "或", "&", "+", "/", "and", "or"];
 /// The longest number of a question, in digits.
 const MAX_DIGITS: usize = 2;
 
@@ -103,6 +107,9 @@ pub(super) fn referred(about: &str) -> Vec<Name> {
     if let Some(name) = Name::whole(about) {
         return vec![name];
     }
+    if let Some(names) = only_names(about) {
+        return names;
+    }
     let mut names: Vec<Name> = Vec::new();
     for name in about.lines().filter_map(Name::of_line) {
         match names.iter_mut().find(|known| known.of == name.of) {
@@ -112,6 +119,24 @@ pub(super) fn referred(about: &str) -> Vec<Name> {
         }
     }
     names
+}
+
+/// The names of a text that is nothing but names, each once.
+fn only_names(about: &str) -> Option<Vec<Name>> {
+    let parts = about.split(|c: char| c.is_whitespace() || (c != '.' && SEPARATORS.contains(&c)));
+    let mut names: Vec<Name> = Vec::new();
+    for part in parts.filter(|part| !part.is_empty() && !is_join(part)) {
+        let name = Name::whole(part)?;
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then_some(names)
+}
+
+/// Whether a word only joins two others.
+pub(super) fn is_join(word: &str) -> bool {
+    JOINS.contains(&folded(word).as_str())
 }
 
 /// The `(2/3)` of a heading.
@@ -136,7 +161,7 @@ pub(super) struct Leading<'a> {
 impl<'a> Leading<'a> {
     pub(super) fn of(text: &'a str) -> Option<Self> {
         let text = after_unseen(text);
-        let after_hash = text.strip_prefix(['#', '＃', '﹟']);
+        let after_hash = text.strip_prefix(HASHES);
         let (word, after) = first_word(after_hash.map_or(text, after_unseen));
         (!word.is_empty()).then(|| Self {
             hash: after_hash.is_some(),

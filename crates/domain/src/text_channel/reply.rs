@@ -1,6 +1,7 @@
 //! What a reply in a chat means: for which question it is, and what it says of it.
 
 use super::answering::{after_the_end, to_waiting};
+use super::beside::named_beside;
 use super::choice::{Unclear, is_label, points_only};
 use super::command::{Command, command};
 use super::naming::{Leading, Name, referred};
@@ -206,7 +207,14 @@ enum Here<'a> {
     Ended(&'a EndedHere),
 }
 
-impl Here<'_> {
+impl<'a> Here<'a> {
+    fn questions(self) -> &'a Questions {
+        match self {
+            Here::Waiting(waiting) => &waiting.questions,
+            Here::Ended(ended) => &ended.questions,
+        }
+    }
+
     fn id(self) -> ClarifyId {
         match self {
             Here::Waiting(waiting) => waiting.id,
@@ -215,11 +223,7 @@ impl Here<'_> {
     }
 
     fn several(self) -> bool {
-        let questions = match self {
-            Here::Waiting(waiting) => &waiting.questions,
-            Here::Ended(ended) => &ended.questions,
-        };
-        questions.len() > 1
+        self.questions().len() > 1
     }
 }
 
@@ -239,7 +243,7 @@ pub fn understand(chat: &Chat, reply: &Reply<'_>) -> Understood {
         Some((Command::Help, "")) => return Understood::Help,
         _ => {}
     }
-    match meant(chat, reply) {
+    match meant_alone(chat, reply) {
         Err(understood) => understood,
         Ok(Meant {
             here,
@@ -255,10 +259,22 @@ pub fn understand(chat: &Chat, reply: &Reply<'_>) -> Understood {
 /// The clarification that waits and that `reply` is for, if it is for one: what was answered of it so
 /// far has to be known before the reply is read.
 pub fn meant_waiting(chat: &Chat, reply: &Reply<'_>) -> Option<ClarifyId> {
-    match meant(chat, reply).ok()?.here {
+    match meant_alone(chat, reply).ok()?.here {
         Here::Waiting(waiting) => Some(waiting.id),
         Here::Ended(_) => None,
     }
+}
+
+/// What `reply` is for, where it names no other question besides.
+fn meant_alone<'a>(chat: &'a Chat, reply: &Reply<'a>) -> Result<Meant<'a>, Understood> {
+    let meant = meant(chat, reply)?;
+    let mut of = named_beside(chat, meant.here.questions(), meant.text);
+    if of.is_empty() {
+        return Ok(meant);
+    }
+    of.retain(|id| *id != meant.here.id());
+    of.insert(0, meant.here.id());
+    Err(Understood::Which { of })
 }
 
 /// What `reply` is for, or what it means without being for anything.
