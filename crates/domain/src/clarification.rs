@@ -21,6 +21,22 @@ pub struct LateAnswer {
     pub stored_at: Timestamp,
 }
 
+impl LateAnswer {
+    /// `response` to `clarification`, which is over.
+    pub(crate) fn of(
+        clarification: &Clarification,
+        response: &Response,
+        stored_at: Timestamp,
+    ) -> Self {
+        let chosen = response.matched(&clarification.questions);
+        Self {
+            response: response.clone(),
+            answers: chosen.map(|c| c.answers).unwrap_or_default(),
+            stored_at,
+        }
+    }
+}
+
 /// What a clarification remembers of an answer that came too late.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LateNote {

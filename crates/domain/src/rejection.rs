@@ -53,6 +53,16 @@ pub enum InvalidAnswer {
         /// Which field.
         field: &'static str,
     },
+    /// The question is over, and it keeps as many late answers as it may.
+    #[error(
+        "the question is over, and {limit} answers {whose} came late already; this one is not taken"
+    )]
+    TooManyLate {
+        /// How many it keeps.
+        limit: usize,
+        /// `of yours` or `to it`.
+        whose: &'static str,
+    },
     /// No late answer of this author has the id, or it says nothing.
     #[error("there is no late answer of yours to send on")]
     NothingToPassOn,

@@ -12,6 +12,7 @@ mod command;
 mod folding;
 mod length;
 mod naming;
+mod others;
 mod pointer;
 mod put;
 mod reply;
@@ -22,6 +23,7 @@ mod words;
 
 pub use choice::{Unclear, named_option, read_choice};
 pub use length::{Buttons, ChannelLimits, Length, Unit, split};
+pub use others::named_of_others;
 pub use put::{Button, Put};
 pub use reply::{
     Act, Chat, EndedHere, Mentions, Reply, Understood, WaitingHere, done, meant_waiting, understand,

@@ -281,12 +281,6 @@ fn the_same_content_is_taken_again_and_other_content_is_kept_as_late() {
             late,
             conflict,
         ),
-        (
-            "an answer that would not fit",
-            chosen("a5", "o9"),
-            late,
-            conflict,
-        ),
     ];
     for (case, sent, events, told) in table {
         let decided = log.run(&answer(1, sent.clone(), at(3)), at(4)).unwrap();

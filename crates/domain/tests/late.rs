@@ -6,9 +6,10 @@
 mod fixture;
 
 use askbus_domain::{
-    AnswerAction, AskCommand, BeginCommand, Command, Dialect, Event, EventKind, GoesOn,
-    LateMessage, MAX_LATE, MAX_LATE_CHARS, PolicyLayer, Presence, Reason, Response, Scope, Turn,
-    TurnEnd, Verdict, WhenAbsent, pass_on_verdict, verdict,
+    Actor, AnswerAction, AskCommand, BeginCommand, Command, Dialect, Event, EventKind, GoesOn,
+    InvalidAnswer, LateMessage, MAX_ANSWER_CHARS, MAX_LATE, MAX_LATE_CHARS, PolicyLayer, Presence,
+    Reason, Rejection, Response, Scope, Turn, TurnEnd, Verdict, WhenAbsent, pass_on_verdict,
+    verdict,
 };
 use fixture::{
     Log, answer, ask, at, begin, chosen, cid, ctx, end, entry, expire, id, kinds, outcome, pending,
@@ -266,7 +267,6 @@ fn what_says_nothing_or_lost_to_a_person_stays_in_the_history() {
         response("s", AnswerAction::Skip, Vec::new()),
         response("e", AnswerAction::Answer, Vec::new()),
         response("b", AnswerAction::AskBack, Vec::new()),
-        response("u", AnswerAction::Answer, vec![entry("q1", &["o9"], "")]),
     ]
     .into_iter()
     .enumerate()
@@ -458,4 +458,80 @@ fn words_are_the_serialized_form() {
     let log = timed_out(begin(1));
     assert!(log.events().all(|e| !matches!(e, Event::PassedOn { .. })));
     assert_eq!(ctx(1), latest(&log).context_id);
+}
+
+/// What is said of an answer that is refused, and that nothing of it is in the log.
+fn refused(log: &mut Log, sent: Response) -> Rejection {
+    let before = log.commits.len();
+    let refused = log.run(&answer(1, sent.clone(), at(100_000)), at(100_000));
+    assert_eq!(log.commits.len(), before);
+    let told = verdict(&log.find(cid(1)).unwrap(), &sent);
+    assert_eq!(told, None, "of nothing that was decided");
+    refused.unwrap_err()
+}
+
+// contract: E6 A2
+#[test]
+fn a_late_answer_that_cannot_be_kept_whole_is_refused() {
+    let wide = "x".repeat(MAX_ANSWER_CHARS + 1);
+    let both = vec![entry("q1", &["o1"], "a"), entry("q1", &["o2"], "b")];
+    let unfit = [
+        (
+            says("long", &wide),
+            InvalidAnswer::TooLong { field: "text" },
+        ),
+        (
+            response(
+                "u",
+                AnswerAction::Answer,
+                vec![entry("q1", &["o9"], "words")],
+            ),
+            InvalidAnswer::UnknownOption(id("o9")),
+        ),
+        (
+            response("q", AnswerAction::Answer, vec![entry("q9", &[], "words")]),
+            InvalidAnswer::UnknownQuestion(id("q9")),
+        ),
+        (
+            response("two", AnswerAction::Answer, both),
+            InvalidAnswer::Repeated(id("q1")),
+        ),
+        (
+            response(
+                "s",
+                AnswerAction::Answer,
+                vec![entry("q1", &["o1", "o2"], "words")],
+            ),
+            InvalidAnswer::OneOptionOnly(id("q1")),
+        ),
+    ];
+    let mut log = timed_out(begin(1));
+    for (sent, why) in unfit {
+        assert_eq!(refused(&mut log, sent), Rejection::InvalidAnswer(why));
+    }
+}
+
+// contract: E6 A2
+#[test]
+fn late_answers_are_kept_up_to_a_limit_of_which_each_is_told() {
+    let mut log = timed_out(begin(1));
+    let of = |who: &str, n: usize| {
+        let said = says(&format!("a{n}"), &format!("message {n}"));
+        let actor = Actor {
+            person: id(who),
+            ..said.actor.clone()
+        };
+        Response { actor, ..said }
+    };
+    for n in 0..20 {
+        late(&mut log, of("ann", n));
+    }
+    let full = |limit, whose| Rejection::InvalidAnswer(InvalidAnswer::TooManyLate { limit, whose });
+    assert_eq!(refused(&mut log, of("ann", 20)), full(20, "of yours"));
+    // Nobody takes the place of another.
+    for n in 0..180 {
+        late(&mut log, of(&format!("p{}", n / 20), n));
+    }
+    assert_eq!(refused(&mut log, of("eve", 0)), full(200, "to it"));
+    assert_eq!(log.find(cid(1)).unwrap().late.len(), 200);
 }

@@ -22,8 +22,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Settled questions kept whole per tenant; older ones are read from the log.
 const MAX_SETTLED: usize = 10_000;
-/// Late answers kept per question, the newest; the log keeps all.
-const MAX_LATE: usize = 20;
 
 /// One clarification with what surfaces need beside it.
 #[derive(Debug, Clone)]
@@ -288,9 +286,6 @@ impl Projection {
             }
             Event::Late { late, .. } => {
                 card.late.push(late.clone());
-                if card.late.len() > MAX_LATE {
-                    card.late.remove(0);
-                }
                 ChangeKind::Late
             }
             _ => return None,

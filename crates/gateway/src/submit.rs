@@ -8,7 +8,7 @@ use crate::gateway::Gateway;
 use crate::projection::Card;
 use crate::reply::Refusal;
 use crate::trace::Trace;
-use crate::{drafts, metrics};
+use crate::{drafts, lookup, metrics};
 use askbus_domain::{Actor, AnswerAction, AnswerEntry, AnswerId, Response, Surface, is_blank};
 use askbus_ledger::Submission;
 use askbus_telemetry::Kind;
@@ -252,16 +252,23 @@ async fn refused(
     draft: &Draft,
     (reason, error): (String, String),
 ) -> Judged {
-    let kept = drafts::keep(gateway, person, card, draft).await;
-    let error = format!(
-        "{error}; the question still waits and {}",
-        whereabouts(kept)
-    );
+    // Drafts are of questions that wait: of others nobody would see them.
+    let waits = still_waits(gateway, person, card).await;
+    let kept = waits && drafts::keep(gateway, person, card, draft).await;
+    let stands = if waits { "still waits" } else { "is over" };
+    let error = format!("{error}; the question {stands} and {}", whereabouts(kept));
     Judged::Refused {
         reason,
         error,
         kept,
     }
+}
+
+/// Whether a question waits, as the log has it; as it was last seen where the log cannot be read.
+async fn still_waits(gateway: &Gateway, person: &Person, card: &Card) -> bool {
+    let now = lookup::in_session(gateway, &person.viewer(), &card.session, card.id()).await;
+    let now = now.ok().flatten();
+    now.as_deref().unwrap_or(card).clarification.is_pending()
 }
 
 /// Stops the countdown.

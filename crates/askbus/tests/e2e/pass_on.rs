@@ -161,3 +161,58 @@ async fn nobody_is_told_to_send_words_on_to_an_agent_that_is_gone() -> Result<()
     assert!(!late.stdout.contains("--pass-on"), "{late:?}");
     Ok(())
 }
+
+/// The words of `late`, as a list of late answers has them.
+fn words_of(late: &Value) -> Vec<&str> {
+    let late = late.as_array().into_iter().flatten();
+    late.filter_map(|l| l["answers"][0]["text"].as_str())
+        .collect()
+}
+
+// contract: E6 A2
+#[tokio::test]
+async fn whatever_is_said_to_be_kept_is_found_again_and_the_rest_is_said_not_to_be() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let (asking, clarify_id) = ask(up.askbus(), &person, "Which one?", &["--choice", "a"]).await?;
+    person.answer(&clarify_id, &choose("o1")).await?;
+    asking.finish().await?;
+    let path = format!("/api/clarifications/{clarify_id}");
+    let mut kept = Vec::new();
+    for name in ["ann", "bob"] {
+        let token = credential(&up, "person", "default", name).await?;
+        let late = Person::bearer(up.url(), &token)?;
+        for n in 0..20 {
+            let words = format!("{name} {n}");
+            let told = late.answer(&clarify_id, &json!({ "text": words })).await?;
+            assert_eq!(
+                (told.status, &told.body["kept"]),
+                (409, &json!(true)),
+                "{told:?}"
+            );
+            kept.push(words);
+        }
+        let unfit =
+            json!({"answers": [{"question_id": "q1", "option_ids": ["o9"], "text": "and this"}]});
+        for (sent, status) in [
+            (json!({"text": "once more"}), 400),
+            (json!({"text": "x".repeat(20_001)}), 400),
+            (unfit, 400),
+        ] {
+            let told = late.answer(&clarify_id, &sent).await?;
+            assert_eq!(
+                (told.status, &told.body["kept"]),
+                (status, &json!(false)),
+                "{told:?}"
+            );
+            let error = told.body["error"].as_str().unwrap_or_default();
+            assert!(error.contains("is over"), "{error}");
+            assert!(error.contains("keep it where you wrote it"), "{error}");
+        }
+    }
+    let shown = person.get(&path).await?;
+    assert_eq!(words_of(&shown.body["late_answers"]), kept);
+    let past = person.settled().await?;
+    assert_eq!(words_of(&past[0]["late_answers"]), kept);
+    Ok(())
+}

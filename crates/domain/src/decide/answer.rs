@@ -4,8 +4,8 @@ use super::{by_clock, fitting, resolved, riding};
 use crate::late::asked_text;
 use crate::{
     Actor, Answer, AnswerId, Clarification, Command, DecidedBy, Event, GoesOn, InvalidAnswer,
-    LateAnswer, LateMessage, LateNote, MAX_LATE, Outcome, PersonId, Rejection, Rights, Session,
-    Timestamp, TurnEnd, Verdict,
+    LateAnswer, LateMessage, LateNote, MAX_LATE, Outcome, PersonId, Rejection, Response, Rights,
+    Session, Timestamp, TurnEnd, Verdict,
 };
 
 /// Decides about a command of a person that concerns `clarification`, of this turn or an earlier
@@ -84,9 +84,11 @@ fn decide_answer(
     check_addressed(clarification, &answer.rights, &response.actor.person)?;
     if let Some(outcome) = &clarification.outcome {
         let by_person = outcome.decided_by() == DecidedBy::Person;
+        check_late(clarification, response)?;
         return fitting(vec![late(state, clarification, answer, by_person)]);
     }
     if answer.stored_at > clarification.expires_at() {
+        check_late(clarification, response)?;
         let mut events = riding(state, vec![by_clock(clarification, now)]);
         // What rode with that makes room in the queue.
         let mut after = state.clone();
@@ -101,15 +103,27 @@ fn decide_answer(
     fitting(riding(state, events))
 }
 
+/// Answers that a clarification keeps of one person after it is over.
+const MAX_LATE_OF_ONE: usize = 20;
+/// Answers that a clarification keeps after it is over.
+const MAX_LATE_OF_ALL: usize = 200;
+
+/// Whether a late answer can be kept whole: what its author is told to be kept, they find again.
+fn check_late(clarification: &Clarification, response: &Response) -> Result<(), InvalidAnswer> {
+    response.matched(&clarification.questions)?;
+    let own = |note: &&LateNote| note.person == response.actor.person;
+    let (limit, whose) = match clarification.late.iter().filter(own).count() {
+        MAX_LATE_OF_ONE.. => (MAX_LATE_OF_ONE, "of yours"),
+        _ if clarification.late.len() >= MAX_LATE_OF_ALL => (MAX_LATE_OF_ALL, "to it"),
+        _ => return Ok(()),
+    };
+    Err(InvalidAnswer::TooManyLate { limit, whose })
+}
+
 /// The note of an answer that came too late. Where a person had decided, it waits for its author to
 /// send it on; else it goes on by itself.
 fn late(state: &Session, clarification: &Clarification, answer: &Answer, by_person: bool) -> Event {
-    let chosen = answer.response.matched(&clarification.questions);
-    let late = LateAnswer {
-        response: answer.response.clone(),
-        answers: chosen.map(|c| c.answers).unwrap_or_default(),
-        stored_at: answer.stored_at,
-    };
+    let late = LateAnswer::of(clarification, &answer.response, answer.stored_at);
     let asked = asked_text(&clarification.questions);
     let says = LateMessage::of(clarification.id, &asked, &late).is_some();
     Event::Late {

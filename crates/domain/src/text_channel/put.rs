@@ -4,9 +4,9 @@ use super::choice::unmistakable;
 use super::length::{CUT, ChannelLimits, Length, Unit, split};
 use super::naming::ASKED;
 use super::showing::{further_lines_marked, on_one_line};
-use super::telling::bounds_text;
+use super::telling::{bounds_text, whom};
 use super::words::{Words, words};
-use crate::{AskerInfo, Clarification, Language, Question, Timestamp};
+use crate::{Addressee, AskerInfo, Clarification, Language, Question, Timestamp};
 use serde::Serialize;
 
 /// One question of a clarification, to be put to a person.
@@ -22,6 +22,8 @@ pub struct Put<'a> {
     pub count: usize,
     /// Who asks.
     pub asker: &'a AskerInfo,
+    /// Whom it is for, where others read it too.
+    pub to: Option<&'a Addressee>,
     /// When it ends by itself.
     pub deadline: Option<Timestamp>,
     /// The person's language.
@@ -74,8 +76,18 @@ impl<'a> Put<'a> {
             index: if found.is_some() { index } else { 0 },
             count: questions.len(),
             asker: &clarification.asker,
+            to: None,
             deadline: clarification.clock.deadline.filter(|_| !held),
             language,
+        }
+    }
+
+    /// The same for a chat in which several people read it: it says whom it is for, if it is not for all.
+    #[must_use]
+    pub fn among_several(self, clarification: &'a Clarification) -> Self {
+        Self {
+            to: clarification.to.as_ref(),
+            ..self
         }
     }
 
@@ -126,6 +138,11 @@ impl<'a> Put<'a> {
         if let Some(asker) = asker(self.asker).filter(|_| detail != Detail::Least) {
             lines.push(asker);
         }
+        // Marked like the line of whoever asks.
+        lines.extend(
+            self.to
+                .map(|to| format!("· {}", (words.is_for)(&whom(to, self.language)))),
+        );
         if let Some(explanation) = question
             .explanation
             .as_ref()

@@ -53,8 +53,8 @@ pub struct Reply<'a> {
 /// What a reply names, before it is known what there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mentions<'a> {
-    lead: Option<Leading<'a>>,
-    about: Vec<Name>,
+    pub(super) lead: Option<Leading<'a>>,
+    pub(super) about: Vec<Name>,
 }
 
 impl<'a> Reply<'a> {

@@ -5,12 +5,25 @@ use super::length::{Length, Unit};
 use super::naming::{ENDED, TAKEN};
 use super::showing::{further_lines_marked, on_one_line};
 use super::words::{Distinct, words};
-use crate::{Bounds, GoesOn, Language, Outcome, Question, QuestionAnswer, Questions, Reason};
+use crate::{
+    Addressee, Bounds, GoesOn, Language, Outcome, Question, QuestionAnswer, Questions, Reason,
+};
 
 /// How many options of a question may be chosen.
 pub fn bounds_text(question: &Question, language: Language) -> String {
     let Bounds { min, max } = question.select.unwrap_or_default();
     (words(language).several)(min, max)
+}
+
+/// The one or the group that a question is for.
+pub(super) fn whom(to: &Addressee, language: Language) -> String {
+    let words = words(language);
+    let shown = |name: &str| NAMED.cut(&on_one_line(name));
+    match (to, to.room()) {
+        (_, Some(room)) => (words.managers)(&shown(room)),
+        (Addressee::Person(name), None) => shown(name.as_str()),
+        (Addressee::Group(name), None) => (words.group)(&shown(name.as_str())),
+    }
 }
 
 /// What is shown of a question where it is only named.
@@ -109,6 +122,11 @@ impl Telling {
     /// That no question has the name that was used.
     pub fn no_such(self, tag: &str) -> Vec<String> {
         vec![(words(self.0).no_such)(&NAMED.cut(&on_one_line(tag)))]
+    }
+
+    /// That a question of this chat is for somebody else.
+    pub fn is_for(self, tag: &str, to: &Addressee) -> Vec<String> {
+        vec![(words(self.0).is_for_others)(tag, &whom(to, self.0))]
     }
 
     /// What can be said.

@@ -22,8 +22,6 @@ const CHANGES: [&str; 4] = [
     "clarify.resolved",
     "clarify.late",
 ];
-/// Late answers shown beside a question at most.
-const LATE_SHOWN: usize = 20;
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or("")
@@ -350,7 +348,7 @@ fn is_whole(question: &Clarification, card: &Value) -> bool {
         .flatten()
         .filter_map(|late| late.get("answer_id")?.as_str())
         .collect();
-    let newest = question.late.iter().rev().take(LATE_SHOWN);
+    let noted = question.late.iter();
     outcome.is_some_and(|outcome| tells(card, "reason", outcome))
-        && newest.rev().map(|note| note.answer_id.as_str()).eq(late)
+        && noted.map(|note| note.answer_id.as_str()).eq(late)
 }
