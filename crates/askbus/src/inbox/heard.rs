@@ -2,8 +2,9 @@
 //! skipped: a newer service may say more.
 
 use askbus_domain::{
-    Addressee, AnswerEntry, AskerInfo, Assumption, ClarifyId, Clock, GoesOn, Millis, Parent,
-    QuestionAnswer, QuestionId, Questions, Reason, SessionId, Timestamp,
+    Addressee, AnswerEntry, AskerInfo, Assumption, ClarifyId, Clock, ExecutionState, GoesOn,
+    Millis, Parent, PlanId, PlanStep, QuestionAnswer, QuestionId, Questions, Reason, SessionId,
+    Timestamp,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -78,6 +79,21 @@ impl Request {
             cap: Timestamp::from_unix_millis(self.cap.unwrap_or(i64::MAX)),
         }
     }
+}
+
+/// What an agent means to do, and how far it is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Plan {
+    pub plan_id: PlanId,
+    pub session_id: SessionId,
+    pub revision: u64,
+    #[serde(default)]
+    pub seq: u64,
+    pub execution_state: ExecutionState,
+    #[serde(default)]
+    pub asker: Option<AskerInfo>,
+    #[serde(rename = "plan")]
+    pub steps: Vec<PlanStep>,
 }
 
 /// How a question ended.
@@ -198,6 +214,7 @@ pub(super) enum Heard {
         id: ClarifyId,
         person: String,
     },
+    Plan(Box<Plan>),
     Error {
         error: String,
     },
@@ -279,6 +296,7 @@ impl Heard {
                 id: id()?,
                 person: word("person"),
             },
+            "plan.updated" => Heard::Plan(read(object)?),
             "error" => Heard::Error {
                 error: word("error"),
             },

@@ -1,10 +1,10 @@
 //! All that the full-screen view knows, and what may happen to it.
 
 use super::entry::{Entry, Spot};
-use super::heard::Heard;
+use super::heard::{Heard, Plan};
 use super::order::Row;
 use super::say::Say;
-use askbus_domain::{ClarifyId, Language, Timestamp};
+use askbus_domain::{ClarifyId, Language, SessionId, Timestamp};
 use ratatui::crossterm::event::KeyEvent;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -102,6 +102,8 @@ pub(super) struct State {
     /// By the service's clock, as of the last event.
     pub now: Timestamp,
     pub entries: BTreeMap<ClarifyId, Entry>,
+    /// The plans that agents work on.
+    pub plans: BTreeMap<SessionId, Plan>,
     /// Settled ids, so that nothing out of order opens them again; the oldest first.
     pub settled: VecDeque<ClarifyId>,
     pub rows: Vec<Row>,
@@ -138,6 +140,7 @@ impl State {
             ahead: 0,
             now: never,
             entries: BTreeMap::new(),
+            plans: BTreeMap::new(),
             settled: VecDeque::new(),
             rows: Vec::new(),
             selected: None,

@@ -36,6 +36,7 @@ pub(super) struct Words {
     pub held_short: &'static str,
     pub disconnected: &'static str,
     pub progress: fn(usize, usize) -> String,
+    pub plan: fn(usize, usize) -> String,
     pub recommended: &'static str,
     pub own_words: &'static str,
     pub own_words_also: &'static str,

@@ -110,10 +110,19 @@ fn header(sheet: &mut Sheet, state: &State, look: Look, entry: &Entry) {
     let request = &entry.request;
     if state.is_low() {
         // The question is to be in sight as well.
-        let who = list::heading(state, &request.session_id, entry, sheet.columns());
+        let who = list::heading(
+            state,
+            &request.session_id,
+            request.asker.as_ref(),
+            sheet.columns(),
+        );
         sheet.text(0, &who, look.strong());
     } else {
-        sheet.text(0, &list::asker(state, entry), look.strong());
+        sheet.text(
+            0,
+            &list::asker(state, request.asker.as_ref()),
+            look.strong(),
+        );
         let session = format!(
             "{} {} · {}",
             words.session,

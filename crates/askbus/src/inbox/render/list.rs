@@ -8,7 +8,7 @@ use crate::inbox::order::Row;
 use crate::inbox::state::{Pane, State};
 use crate::inbox::words::words;
 use crate::inbox::wrap::{cut, width};
-use askbus_domain::SessionId;
+use askbus_domain::{AskerInfo, PlanStep, SessionId, StepStatus};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -17,11 +17,14 @@ use ratatui::widgets::Paragraph;
 
 pub(super) fn render(state: &State, look: Look, frame: &mut Frame<'_>, area: Rect) {
     let words = words(state.language);
+    let columns = usize::from(area.width);
     if state.rows.is_empty() {
         let mut sheet = Sheet::new(usize::from(area.width));
         sheet.blank();
         sheet.text(2, words.nothing_waits, look.strong());
         sheet.text(2, words.nothing_waits_more, look.dim());
+        let room = usize::from(area.height).saturating_sub(sheet.lines.len());
+        sheet.lines.extend(plans(state, look, columns, room));
         return frame.render_widget(Paragraph::new(sheet.lines), area);
     }
     let height = usize::from(area.height);
@@ -30,28 +33,56 @@ pub(super) fn render(state: &State, look: Look, frame: &mut Frame<'_>, area: Rec
     let most = state.rows.len().saturating_sub(height);
     let first = place.saturating_sub(height / 2).min(most);
     let rows = state.rows.iter().skip(first).take(height);
-    let columns = usize::from(area.width);
-    let lines: Vec<Line<'_>> = rows
+    let mut lines: Vec<Line<'_>> = rows
         .filter_map(|row| match row {
             Row::Session(session, first) => {
                 let entry = state.entries.get(first)?;
-                let heading = heading(state, session, entry, columns);
+                let asker = entry.request.asker.as_ref();
+                let heading = heading(state, session, asker, columns);
                 Some(Line::styled(heading, look.dim()))
             }
             Row::Entry(id) => Some(line(state, look, state.entries.get(id)?, columns)),
         })
         .collect();
+    let room = height.saturating_sub(lines.len());
+    lines.extend(plans(state, look, columns, room));
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Who asks: client, host, folder and branch.
-pub(super) fn asker(state: &State, entry: &Entry) -> String {
-    named(state, entry, true, str::to_owned)
+/// What agents work on, as far as there is room below what waits: whose plan, and how far it is.
+fn plans(state: &State, look: Look, columns: usize, room: usize) -> Vec<Line<'static>> {
+    let words = words(state.language);
+    let mut lines = Vec::new();
+    for (session, plan) in &state.plans {
+        let done = |step: &&PlanStep| step.status == StepStatus::Completed;
+        let far = (words.plan)(plan.steps.iter().filter(done).count(), plan.steps.len());
+        let now = plan
+            .steps
+            .iter()
+            .find(|s| s.status == StepStatus::InProgress);
+        let now = now.map_or_else(String::new, |s| format!(" · {}", shown_on_one_row(&s.step)));
+        let who = heading(state, session, plan.asker.as_ref(), columns);
+        lines.push(Line::default());
+        lines.push(Line::styled(who, look.dim()));
+        lines.push(Line::raw(cut(&format!("  {far}{now}"), columns)));
+    }
+    lines.truncate(room);
+    lines
 }
 
-fn named(state: &State, entry: &Entry, host: bool, folder: impl Fn(&str) -> String) -> String {
+/// Who asks: client, host, folder and branch.
+pub(super) fn asker(state: &State, asker: Option<&AskerInfo>) -> String {
+    named(state, asker, true, str::to_owned)
+}
+
+fn named(
+    state: &State,
+    asker: Option<&AskerInfo>,
+    host: bool,
+    folder: impl Fn(&str) -> String,
+) -> String {
     let words = words(state.language);
-    let Some(asker) = &entry.request.asker else {
+    let Some(asker) = asker else {
         return words.an_agent.to_owned();
     };
     let cwd = folder(asker.cwd.trim());
@@ -80,22 +111,27 @@ fn last_part(path: &str) -> String {
 }
 
 /// Who asks and in which session. Where there is no room for all of it, what says least goes first.
-pub(super) fn heading(state: &State, session: &SessionId, entry: &Entry, columns: usize) -> String {
+pub(super) fn heading(
+    state: &State,
+    session: &SessionId,
+    asked_by: Option<&AskerInfo>,
+    columns: usize,
+) -> String {
     let label = words(state.language).session;
     let session = shown_on_one_row(session.as_str());
-    let whole = format!("{} · {label} {session}", asker(state, entry));
+    let whole = format!("{} · {label} {session}", asker(state, asked_by));
     let shorter = [
         format!(
             "{} · {label} {session}",
-            named(state, entry, true, last_part)
+            named(state, asked_by, true, last_part)
         ),
-        format!("{} · {session}", named(state, entry, false, last_part)),
-        named(state, entry, false, last_part),
+        format!("{} · {session}", named(state, asked_by, false, last_part)),
+        named(state, asked_by, false, last_part),
     ];
     let fits = |text: &String| width(text) <= columns;
     let mut all = std::iter::once(whole).chain(shorter);
     let found = all.find(fits);
-    found.unwrap_or_else(|| cut(&named(state, entry, false, last_part), columns))
+    found.unwrap_or_else(|| cut(&named(state, asked_by, false, last_part), columns))
 }
 
 fn line<'a>(state: &State, look: Look, entry: &Entry, columns: usize) -> Line<'a> {

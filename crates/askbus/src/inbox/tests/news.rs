@@ -283,3 +283,31 @@ fn ten_thousand_wait_and_only_what_is_in_sight_is_drawn() {
     stage.key(KeyCode::End);
     assert_eq!(stage.state.selected, stage.state.listed().next_back());
 }
+
+// contract: E16
+#[test]
+fn what_agents_work_on_stands_below_what_waits_and_says_whose_it_is() {
+    let plan = |revision: u64, state: &str, steps: [&str; 2]| {
+        json!({"event": "plan.updated", "seq": 10 + revision, "session_id": "release-9",
+            "plan_id": "00000000-0000-0000-0000-0000b0000001", "run_id": "r", "revision": revision,
+            "execution_state": state, "plan": [
+                {"id": "a", "step": "look", "status": steps[0]},
+                {"id": "b", "step": "mend", "status": steps[1]}],
+            "asker": {"client": "codex 0.9", "host": "ci-runner-3", "cwd": "/srv/release", "branch": "v2"}})
+    };
+    let whose = "codex 0.9 · ci-runner-3 · /srv/release · (v2)";
+    for questions in [vec![], vec![question(1, "Deploy where?", &["staging"])]] {
+        let mut stage = Stage::with(&questions);
+        stage.hear(plan(1, "running", ["in_progress", "pending"]));
+        let screen = stage.screen();
+        assert!(screen.contains(whose), "{screen}");
+        assert!(screen.contains("session release-9"), "{screen}");
+        assert!(screen.contains("Plan: 0 of 2 done · look"), "{screen}");
+        stage.hear(plan(2, "running", ["completed", "in_progress"]));
+        stage.hear(plan(1, "running", ["in_progress", "pending"]));
+        let screen = stage.screen();
+        assert!(screen.contains("Plan: 1 of 2 done · mend"), "{screen}");
+        stage.hear(plan(3, "ended", ["completed", "pending"]));
+        assert!(!stage.screen().contains(whose), "{}", stage.screen());
+    }
+}

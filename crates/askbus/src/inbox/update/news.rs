@@ -3,15 +3,17 @@
 use super::Effects;
 use crate::inbox::draft::Draft;
 use crate::inbox::entry::{Entry, Late, Status};
-use crate::inbox::heard::{Heard, Kept, Meaning, Outcome, Refusal, Request, Who};
+use crate::inbox::heard::{Heard, Kept, Meaning, Outcome, Plan, Refusal, Request, Who};
 use crate::inbox::say::What;
 use crate::inbox::state::{Effect, Link, State};
 use crate::inbox::words::words;
-use askbus_domain::{ClarifyId, GoesOn, Millis};
+use askbus_domain::{ClarifyId, ExecutionState, GoesOn, Millis};
 use std::collections::HashSet;
 
 /// How long somebody counts as writing after they were seen to.
 const WRITES_FOR: Millis = Millis(5_000);
+/// Plans that are known at once.
+const MOST_PLANS: usize = 100;
 
 impl State {
     pub(super) fn hear(&mut self, heard: Heard, effects: &mut Effects) {
@@ -37,6 +39,7 @@ impl State {
                     entry.writing = Some((person, until));
                 }
             }
+            Heard::Plan(plan) => self.planned(*plan),
             Heard::Error { error } => {
                 self.notice = Some(error);
                 self.nothing_passes();
@@ -50,8 +53,30 @@ impl State {
         }
         self.link = Link::Online;
         self.caught_up = false;
+        // All that run are told again.
+        self.plans.clear();
         self.me = you;
         self.tenant = tenant;
+    }
+
+    /// Of each session the last plan, for as long as somebody works on it.
+    fn planned(&mut self, plan: Plan) {
+        let known = self.plans.get(&plan.session_id);
+        let older = known.is_some_and(|known| {
+            if known.plan_id == plan.plan_id {
+                plan.revision <= known.revision
+            } else {
+                plan.seq <= known.seq
+            }
+        });
+        if older {
+            return;
+        }
+        if plan.execution_state != ExecutionState::Running {
+            self.plans.remove(&plan.session_id);
+        } else if known.is_some() || self.plans.len() < MOST_PLANS {
+            self.plans.insert(plan.session_id.clone(), plan);
+        }
     }
 
     /// The connection is gone: what is on its way has to leave again.

@@ -36,6 +36,7 @@ pub(super) static EN: Words = Words {
     held: |who, time| format!("held by {who} · open for {time}"),
     held_short: "held",
     disconnected: "agent disconnected",
+    plan: |done, total| format!("Plan: {done} of {total} done"),
     progress: |done, total| format!("{done} of {total} answered"),
     recommended: "(recommended)",
     own_words: "Your answer",

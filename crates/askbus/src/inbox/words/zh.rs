@@ -51,6 +51,7 @@ pub(super) static ZH: Words = Words {
     held: |who, time| format!("{}已停止计时 · 还可等待 {time}", beside(who)),
     held_short: "已停表",
     disconnected: "智能体已断开",
+    plan: |done, total| format!("计划：已完成 {done} / {total}"),
     progress: |done, total| format!("已回答 {done} / {total}"),
     recommended: "（推荐）",
     own_words: "你的回答",
