@@ -20,6 +20,7 @@ use crate::reply::Refusal;
 use crate::submit::Judged;
 use crate::trace::Trace;
 use askbus_wire::error::{ErrorCode, WireError};
+use askbus_wire::surrogates;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse as _, Response};
@@ -336,7 +337,10 @@ impl Socket {
                     let message = "too many messages; this one was not sent; try again in a moment";
                     WireError::new(ErrorCode::RateLimited, message)
                 });
-                match (serde_json::from_str::<Value>(&text), self.speech) {
+                match (
+                    surrogates::from_slice::<Value>(text.as_bytes()),
+                    self.speech,
+                ) {
                     (Ok(object @ Value::Object(_)), Speech::Studio) => {
                         self.hear_studio(object, paced).await
                     }

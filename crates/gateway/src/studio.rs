@@ -15,6 +15,7 @@ use askbus_wire::convert;
 use askbus_wire::error::{ErrorCode, WireError};
 use askbus_wire::headers::TRACEPARENT;
 use askbus_wire::proto::{self, attach_event};
+use askbus_wire::surrogates;
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::response::Response;
@@ -101,6 +102,8 @@ impl Said {
             .and_then(|v| v.to_str().ok());
         let profile = profile.unwrap_or_default().trim().to_owned();
         let body = body::read(body).await?;
+        // What an agent wrote, also where it was cut in the middle of a character.
+        let body = surrogates::replaced(&body).map_or(body, Into::into);
         let invalid =
             |what: &str| Refusal::new(ErrorCode::InvalidRequest, format!("{what}; {nothing}"));
         let arguments: Value =

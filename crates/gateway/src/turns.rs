@@ -13,6 +13,7 @@ use askbus_wire::convert;
 use askbus_wire::error::ErrorCode;
 use askbus_wire::headers::TRACEPARENT;
 use askbus_wire::proto::{self, begin_turn_request::Life};
+use askbus_wire::surrogates;
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::response::Response;
@@ -153,7 +154,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
         Refusal::new(ErrorCode::InvalidRequest, message)
     };
     let value: Value =
-        serde_json::from_slice(bytes).map_err(|_| refuse(&"the body is not JSON"))?;
+        surrogates::from_slice(bytes).map_err(|_| refuse(&"the body is not JSON"))?;
     if !value.is_object() {
         return Err(refuse(&"the body must be a JSON object"));
     }

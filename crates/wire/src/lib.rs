@@ -23,6 +23,7 @@ pub mod plan;
 mod proxy;
 mod replicas;
 pub mod subject;
+pub mod surrogates;
 pub mod targets;
 pub mod tenants;
 pub mod trace;

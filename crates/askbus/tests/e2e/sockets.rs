@@ -3,6 +3,7 @@
 use crate::support::{BINARY, ask, id, words};
 use anyhow::Result;
 use askbus_testkit::{AskbusUp, McpStdio, Person};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 /// Two questions in one call, which only newer clients can answer.
@@ -146,5 +147,31 @@ async fn the_one_question_dialect_is_spoken_on_its_own_socket() -> Result<()> {
     );
     me.answer(&clarify_id, &words("fine")).await?;
     assert_eq!(asking.finish().await?.code, 0);
+    Ok(())
+}
+
+/// A browser's text may end in the middle of a character: what can be read of it counts.
+// contract: E9
+#[tokio::test]
+async fn words_cut_in_the_middle_of_a_character_are_taken() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let me = up.person().await?;
+    let (asking, clarify_id) = ask(up.askbus(), &me, "By socket?", &[]).await?;
+    let mut socket = me.socket().await?;
+    let shown = socket.find(|m| m["event"] == "clarify.requested").await?;
+    let session = &shown["session_id"];
+    let frame = format!(
+        r#"{{"event": "clarify.respond", "session_id": {session}, "clarify_id": "{clarify_id}",
+            "response": "cut \ud83d"}}"#
+    );
+    socket.send_text(&frame).await?;
+    assert_eq!(asking.finish().await?.stdout, "cut \u{fffd}\n");
+
+    let (asking, clarify_id) = ask(up.askbus(), &me, "By HTTP?", &[]).await?;
+    let path = format!("/api/clarifications/{clarify_id}/answer");
+    let body = br#"{"text": "\ude00 cut"}"#.to_vec();
+    let told = me.send(Method::POST, &path, body).await?;
+    assert_eq!(told.status, 202, "{told:?}");
+    assert_eq!(asking.finish().await?.stdout, "\u{fffd} cut\n");
     Ok(())
 }

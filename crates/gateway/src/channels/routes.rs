@@ -10,6 +10,7 @@ use crate::gateway::Gateway;
 use crate::reply::{Refusal, ok};
 use askbus_domain::Timestamp;
 use askbus_wire::error::ErrorCode;
+use askbus_wire::surrogates;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -116,7 +117,7 @@ fn said(value: Option<&str>) -> Option<&str> {
 
 pub(super) fn read(bytes: &[u8]) -> Result<Sent, Refusal> {
     // A list would be taken for an object's fields in their order.
-    let object: Result<serde_json::Map<String, Value>, _> = serde_json::from_slice(bytes);
+    let object: Result<serde_json::Map<String, Value>, _> = surrogates::from_slice(bytes);
     let sent = object.and_then(|object| serde_json::from_value(Value::Object(object)));
     sent.map_err(|_| {
         let message = "the body is not an object with a text; nothing was sent";

@@ -2,6 +2,7 @@
 //! answer without them is short.
 
 use super::{Failed, Received, Response, received};
+use askbus_wire::surrogates;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -186,7 +187,7 @@ impl Reading {
             self.left_out += 1;
             return;
         }
-        let Ok(message) = serde_json::from_slice::<Value>(&message) else {
+        let Ok(message) = surrogates::from_slice::<Value>(&message) else {
             self.broken = true;
             return;
         };
