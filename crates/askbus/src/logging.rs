@@ -7,8 +7,9 @@ use tracing_subscriber::EnvFilter;
 /// Starts logging; `RUST_LOG` decides what is shown, else `default`.
 pub(crate) fn start(format: LogFormat, default: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    // At finer levels rmcp writes whole results, and with them what people answered.
-    let filter = match "rmcp=warn".parse() {
+    // What rmcp has to say of a client it tells that client. Its log repeats whole messages, with what
+    // people answered in them, and has a line for every call that is hung up.
+    let filter = match "rmcp=off".parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
     };

@@ -3,6 +3,7 @@
 
 use crate::reply::Refusal;
 use askbus_wire::error::ErrorCode;
+use askbus_wire::surrogates;
 use axum::body::{Body, HttpBody};
 use bytes::{Buf as _, Bytes, BytesMut};
 use futures::StreamExt as _;
@@ -24,15 +25,23 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 const LINGER_BYTES: usize = 8 * 1024 * 1024;
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A body that remembers whether it was read to its end.
+/// A body that remembers how far it was read.
 struct Watched {
     inner: Body,
     ended: Ended,
 }
 
-/// Whether a request's body was read to its end.
+/// How far a request's body was read.
 #[derive(Clone)]
-pub(crate) struct Ended(Arc<AtomicBool>);
+pub(crate) struct Ended(Arc<End>);
+
+#[derive(Default)]
+struct End {
+    /// To its end.
+    whole: AtomicBool,
+    /// Until its sender broke it off, or sent something that is none.
+    broken: AtomicBool,
+}
 
 impl HttpBody for Watched {
     type Data = Bytes;
@@ -43,8 +52,10 @@ impl HttpBody for Watched {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.inner).poll_frame(context);
-        if matches!(frame, Poll::Ready(None)) || self.inner.is_end_stream() {
-            self.ended.0.store(true, Ordering::Relaxed);
+        if matches!(frame, Poll::Ready(Some(Err(_)))) {
+            self.ended.0.broken.store(true, Ordering::Relaxed);
+        } else if matches!(frame, Poll::Ready(None)) || self.inner.is_end_stream() {
+            self.ended.0.whole.store(true, Ordering::Relaxed);
         }
         frame
     }
@@ -58,9 +69,12 @@ impl HttpBody for Watched {
     }
 }
 
-/// Watches whether `body` is read to its end.
+/// Watches how far `body` is read.
 pub(crate) fn watch(body: Body) -> (Body, Ended) {
-    let ended = Ended(Arc::new(AtomicBool::new(body.is_end_stream())));
+    let ended = Ended(Arc::new(End {
+        whole: AtomicBool::new(body.is_end_stream()),
+        broken: AtomicBool::default(),
+    }));
     (
         Body::new(Watched {
             inner: body,
@@ -71,9 +85,14 @@ pub(crate) fn watch(body: Body) -> (Body, Ended) {
 }
 
 impl Ended {
+    /// Whether its sender broke it off.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.0.broken.load(Ordering::Relaxed)
+    }
+
     /// Tells an HTTP/1 client not to reuse a connection on which part of its body is unread.
     pub(crate) fn close_if_unread(&self, version: Version, response: &mut HeaderMap) {
-        if version < Version::HTTP_2 && !self.0.load(Ordering::Relaxed) {
+        if version < Version::HTTP_2 && !self.0.whole.load(Ordering::Relaxed) {
             response.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
@@ -160,6 +179,6 @@ pub(crate) async fn read_json_within<T: DeserializeOwned>(
         Refusal::new(ErrorCode::InvalidRequest, what)
     };
     // A list would be taken for an object's fields in their order.
-    let object: Map<String, Value> = serde_json::from_slice(&bytes).map_err(|e| invalid(&e))?;
+    let object: Map<String, Value> = surrogates::from_slice(&bytes).map_err(|e| invalid(&e))?;
     serde_json::from_value(Value::Object(object)).map_err(|e| invalid(&e))
 }

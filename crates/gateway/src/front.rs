@@ -52,7 +52,7 @@ pub(crate) async fn admit(
                 return passthrough::forward(gateway, &shown, &trace, request).await;
             }
             if mcp::is_mcp(&path) {
-                let mut response = mcp::forward(gateway, &shown, request).await;
+                let mut response = mcp::forward(gateway, &shown, &ended, request).await;
                 harden(response.headers_mut(), true);
                 gateway.figures.count_reply(response.status());
                 return response;

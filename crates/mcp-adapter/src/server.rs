@@ -9,6 +9,7 @@ pub mod http;
 mod limits;
 mod lines;
 mod offered;
+mod open_ids;
 mod origin;
 mod progress;
 mod waiting;

@@ -136,3 +136,27 @@ async fn a_second_request_under_an_open_id_asks_nobody() {
     let result: Value = client.result(8).await;
     assert_eq!(result["structuredContent"]["answers"][0]["text"], "five");
 }
+
+// contract: E4
+#[tokio::test]
+async fn a_long_name_is_told_back_short() {
+    let mut client = Client::ask_toolset(Service::down().options()).await;
+    let long = "n".repeat(900_000);
+    let short = format!("{}…", "n".repeat(100));
+    for (method, params, message) in [
+        (
+            "tools/call",
+            json!({"name": long, "arguments": {}}),
+            format!("there is no tool \"{short}\" here"),
+        ),
+        (&long, json!({}), short.clone()),
+    ] {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        client.send(&request).await;
+        assert_eq!(client.error(Some(1)).await["message"], message);
+    }
+    let request = json!({"jsonrpc": "2.0", "id": long, "method": "ping"});
+    client.send(&request).await;
+    let error = client.error(None).await;
+    assert_eq!(error["message"], "an id has at most 128 bytes");
+}

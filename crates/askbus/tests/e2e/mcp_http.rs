@@ -4,6 +4,8 @@ use crate::support::{BINARY, asked, choose, credential, id, one_question, settle
 use anyhow::{Context as _, Result, ensure};
 use askbus_testkit::{AskbusUp, Era, McpHttp, Person, within};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 const ERAS: [Era; 2] = [Era::Handshake, Era::Stateless];
 
@@ -204,6 +206,42 @@ async fn a_cancelled_call_of_a_session_withdraws_its_question() -> Result<()> {
     Ok(())
 }
 
+/// Both would be answered, and one of the answers would reach nobody.
+// contract: E13
+#[tokio::test]
+async fn two_requests_under_one_id_of_a_session_are_one_card() -> Result<()> {
+    let stage = stage().await?;
+    let client = stage.client(Era::Handshake).await?;
+    let mut first = client
+        .call(78, "ask_user", one_question("First?", &["yes"]))
+        .await?;
+    let shown = asked(&stage.person, "First?").await?;
+    let second = client.call(78, "ask_user", one_question("Second?", &["yes"]));
+    let refused = second.await.err().context("a second one was taken")?;
+    let refused = refused.to_string();
+    let body = refused.split_once(": ").context("no body")?.1;
+    let body: Value = serde_json::from_str(body)?;
+    ensure!(refused.starts_with("400"), "{refused}");
+    assert_eq!(
+        (&body["error"]["code"], &body["id"]),
+        (&json!(-32600), &json!(null))
+    );
+    let cards = stage.person.pending().await?;
+    assert_eq!(cards.len(), 1, "{cards:?}");
+    stage.person.answer(id(&shown), &choose("o1")).await?;
+    let outcome = first.result().await?["structuredContent"].take();
+    assert_eq!(outcome["clarify_id"], shown["clarify_id"], "{outcome}");
+    // Now it is free.
+    let mut third = client
+        .call(78, "ask_user", one_question("Third?", &["yes"]))
+        .await?;
+    let shown = asked(&stage.person, "Third?").await?;
+    stage.person.answer(id(&shown), &choose("o1")).await?;
+    let outcome = third.result().await?["structuredContent"].take();
+    assert_eq!(outcome["clarify_id"], shown["clarify_id"], "{outcome}");
+    Ok(())
+}
+
 // contract: E5 D14
 #[tokio::test]
 async fn only_agents_and_hosts_get_in_and_only_into_their_own_sessions() -> Result<()> {
@@ -267,6 +305,52 @@ async fn a_call_outlives_the_restart_of_the_service() -> Result<()> {
         result["structuredContent"]["answers"][0]["text"], "yes",
         "{result:#}"
     );
+    Ok(())
+}
+
+/// Through the gateway as at the adapter: 400, and an error that an MCP client can read.
+// contract: E4
+#[tokio::test]
+async fn a_body_that_is_no_message_is_the_senders_fault() -> Result<()> {
+    let stage = stage().await?;
+    let address = stage.up.url().trim_start_matches("http://");
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+         connection: close\r\n",
+        stage.token
+    );
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
+    for (body, code) in [
+        (
+            "transfer-encoding: chunked\r\n\r\n1\r\n{\r\nno size\r\n".to_owned(),
+            -32700,
+        ),
+        (
+            "transfer-encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
+            -32700,
+        ),
+        ("content-length: 0\r\n\r\n".to_owned(), -32700),
+        ("\r\n".to_owned(), -32700),
+        ("content-length: 1\r\n\r\n5".to_owned(), -32600),
+        (
+            format!("content-length: {}\r\n\r\n{batch}", batch.len()),
+            -32600,
+        ),
+    ] {
+        let mut connection = TcpStream::connect(address).await?;
+        connection
+            .write_all(format!("{head}{body}").as_bytes())
+            .await?;
+        let mut reply = String::new();
+        within("the reply", connection.read_to_string(&mut reply)).await??;
+        ensure!(reply.starts_with("HTTP/1.1 400 "), "{body:?}: {reply}");
+        let (head, said) = reply.split_once("\r\n\r\n").context("no body")?;
+        ensure!(head.contains("content-type: application/json"), "{head}");
+        let said: Value = serde_json::from_str(said).with_context(|| reply.clone())?;
+        assert_eq!(said["jsonrpc"], "2.0", "{body:?}: {said}");
+        assert_eq!(said["error"]["code"], code, "{body:?}: {said}");
+    }
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 //! What one client sends astray does nothing to the questions of others, and none to its own.
 
-use crate::support::{BINARY, asked, choose, id, one_question};
-use anyhow::Result;
-use askbus_testkit::{AskbusUp, McpStdio};
-use serde_json::json;
+use crate::support::{BINARY, asked, choose, credential, id, one_question};
+use anyhow::{Context as _, Result};
+use askbus_testkit::{AskbusUp, Era, McpHttp, McpStdio};
+use serde_json::{Value, json};
 
 // contract: E11 E12
 #[tokio::test]
@@ -62,5 +62,62 @@ async fn two_requests_under_one_id_are_one_card() -> Result<()> {
     let reply = client.reply(77).await?;
     let outcome = &reply["result"]["structuredContent"];
     assert_eq!(outcome["clarify_id"], shown["clarify_id"], "{reply}");
+    Ok(())
+}
+
+/// An agent writes nobody's log full: neither with what it makes up nor by hanging up.
+// contract: E4
+#[tokio::test]
+async fn a_long_name_and_a_call_hung_up_leave_nothing_in_the_log() -> Result<()> {
+    let mut up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let long = "n".repeat(900_000);
+    let short = format!("{}…", "n".repeat(100));
+    let requests = [
+        (
+            "tools/call",
+            json!({"name": long, "arguments": {}}),
+            format!("there is no tool \"{short}\" here"),
+        ),
+        (&long, json!({}), short.clone()),
+    ];
+    let mut stdio = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    for (n, (method, params, message)) in (1..).zip(&requests) {
+        stdio.request(n, method, params.clone()).await?;
+        let reply = stdio.reply(n).await?;
+        assert_eq!(reply["error"]["message"], *message);
+    }
+    assert_eq!(stdio.process.finish().await?.stderr, "");
+
+    let url = up.announcement().mcp_url.clone().context("no mcp_url")?;
+    let token = credential(&up, "agent", "default", "coder").await?;
+    let client = McpHttp::connect(&url, &token, Era::Handshake, "tester").await?;
+    for (method, params, message) in &requests {
+        let refused = client.request(1, method, params.clone()).await.err();
+        let refused = refused.context("it was taken")?.to_string();
+        let body = refused
+            .strip_prefix("400 Bad Request: ")
+            .context("no 400")?;
+        let reply: Value = serde_json::from_str(body)?;
+        assert_eq!(
+            (&reply["id"], &reply["error"]["message"]),
+            (&json!(1), &json!(message))
+        );
+    }
+    for era in [Era::Handshake, Era::Stateless] {
+        let client = McpHttp::connect(&url, &token, era, "tester").await?;
+        let question = format!("Hung up, {era:?}?");
+        let call = client
+            .call(2, "ask_user", one_question(&question, &[]))
+            .await?;
+        let shown = asked(&person, &question).await?;
+        let mut socket = person.socket().await?;
+        drop(call);
+        let gone = |m: &Value| m["clarify_id"] == shown["clarify_id"] && m["disconnected"] == true;
+        socket.find(gone).await?;
+    }
+    let mut log = up.process()?.stderr.clone();
+    assert!(up.stop().await?.success());
+    assert_eq!(log.to_end().await?, Vec::<String>::new());
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::Panel;
 use super::callers::Callers;
+use super::lines::no_tool;
 use super::offered::Offered;
 use super::waiting::client_name;
 #[cfg(feature = "conformance")]
@@ -92,8 +93,7 @@ impl ServerHandler for Handler {
             return conformance::call(request, context).await;
         }
         let Some(called) = self.offered.called(&request.name) else {
-            let problem = format!("there is no tool {:?} here", request.name);
-            return Err(ErrorData::invalid_params(problem, None));
+            return Err(no_tool(&request.name));
         };
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let call = self.call(context);

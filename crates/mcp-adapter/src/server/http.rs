@@ -3,6 +3,7 @@
 
 mod admission;
 mod body;
+mod open_calls;
 mod opening;
 mod sessions;
 
@@ -22,13 +23,16 @@ use askbus_wire::tenants::Tenants;
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{any_service, get};
+use open_calls::OpenCalls;
 use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, Extensions, GetExtensions as _, JsonRpcMessage, RequestId,
+};
 use rmcp::service::RequestContext;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sessions::Sessions;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -83,12 +87,32 @@ pub(super) struct Line {
     pub(super) session: Option<String>,
     /// The context of a host's turn.
     pub(super) context: Option<String>,
+    /// The id under which its request was refused, as another one under it is open.
+    same_id: Arc<OnceLock<RequestId>>,
 }
 
 impl Line {
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<Self> {
-        let parts = context.extensions.get::<http::request::Parts>()?;
+        Self::among(&context.extensions)
+    }
+
+    /// That of a request which nobody has taken yet.
+    fn of_message(message: &ClientJsonRpcMessage) -> Option<Self> {
+        let JsonRpcMessage::Request(request) = message else {
+            return None;
+        };
+        Self::among(request.request.extensions())
+    }
+
+    fn among(extensions: &Extensions) -> Option<Self> {
+        let parts = extensions.get::<http::request::Parts>()?;
         parts.extensions.get::<Line>().cloned()
+    }
+
+    /// Says that the request is not done, as another one under its id is open.
+    fn refuse(&self, id: RequestId) {
+        // One connection brings one request.
+        let _ = self.same_id.set(id);
     }
 }
 
@@ -160,10 +184,7 @@ pub async fn serve_http(
             has_context: false,
             budget: options.budget,
         };
-        let mut manager = LocalSessionManager::default();
-        // A silent call would lose its stream after five minutes.
-        manager.session_config.keep_alive = None;
-        let manager = Arc::new(manager);
+        let calls = Arc::new(OpenCalls::new());
         let config = StreamableHttpServerConfig::default()
             .with_sse_keep_alive(Some(KEEP_ALIVE))
             .with_max_request_body_bytes(MAX_BODY)
@@ -172,12 +193,12 @@ pub async fn serve_http(
             .with_cancellation_token(CancellationToken::new());
         let ending = config.cancellation_token.clone();
         let service =
-            StreamableHttpService::new(move || Ok(handler.clone()), Arc::clone(&manager), config);
+            StreamableHttpService::new(move || Ok(handler.clone()), Arc::clone(&calls), config);
         let admission = Admission::new(
             service,
             options.verifier.clone(),
             options.tenants.clone(),
-            Sessions::new(manager),
+            Sessions::new(calls),
             shutdown.clone(),
         );
         admissions.push(ending);

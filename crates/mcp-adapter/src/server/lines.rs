@@ -5,12 +5,11 @@
 //! its id if that can be found, what comes too early is dropped, and the process goes on.
 
 mod envelope;
-mod open;
 pub(super) mod surrogates;
 mod verdict;
 
+use super::open_ids::{self, OpenIds};
 use envelope::Envelope;
-use open::Open;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -22,7 +21,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-pub(super) use verdict::{Verdict, decides_era, judge};
+#[cfg(test)]
+pub(super) use verdict::MAX_ID;
+pub(super) use verdict::{Verdict, decides_era, judge, named, no_tool};
 
 /// The longest line taken, in bytes without its end.
 pub const MAX_LINE: usize = 1024 * 1024;
@@ -44,7 +45,7 @@ pub(super) struct Lines<R> {
     /// What is known of a line that is too long, until its end.
     too_long: Option<Envelope>,
     /// Requests without a reply yet.
-    open: Open,
+    open: OpenIds,
     /// Whether rmcp has seen the request that decides the protocol's era.
     era_known: bool,
     refusals: VecDeque<Vec<u8>>,
@@ -73,7 +74,7 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
             buffer: Vec::new(),
             scanned: 0,
             too_long: None,
-            open: Open::default(),
+            open: OpenIds::default(),
             era_known: false,
             refusals: VecDeque::new(),
             outgoing: Some(outgoing),
@@ -123,11 +124,11 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
         match verdict {
             Verdict::Take(message) => match self.open.take(&message) {
                 // Under the id, the reply would end the request that is open.
-                Some(id) => Verdict::Refuse(same_id(&id), None),
+                Some(id) => Verdict::Refuse(open_ids::refusal(&id), None),
                 None => Verdict::Take(message),
             },
             Verdict::Refuse(_, Some(id)) if self.open.has(&id) => {
-                Verdict::Refuse(same_id(&id), None)
+                Verdict::Refuse(open_ids::refusal(&id), None)
             }
             other => other,
         }
@@ -247,10 +248,4 @@ fn encode(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
 
 fn too_long_line() -> ErrorData {
     ErrorData::parse_error(format!("a line may be at most {MAX_LINE} bytes long"), None)
-}
-
-fn same_id(id: &RequestId) -> ErrorData {
-    let text =
-        format!("a request with the id {id} has no reply yet; nothing was done for this one");
-    ErrorData::invalid_request(text, None)
 }

@@ -1,9 +1,11 @@
 //! The way in of every request: its credential is checked before its body is read.
 
+use super::open_calls::OpenCalls;
 use super::sessions::Sessions;
 use super::{Bearer, Line, MAX_BODY, body, opening};
 use crate::server::handler::Handler;
 use crate::server::lines::{Verdict, judge, surrogates};
+use crate::server::open_ids;
 use askbus_credential::Verifier;
 use askbus_domain::ProfileId;
 use askbus_wire::error::{ErrorCode, WireError};
@@ -11,13 +13,16 @@ use askbus_wire::tenants::Tenants;
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
-use rmcp::model::{ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use http_body_util::LengthLimitError;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::streamable_http_server::StreamableHttpService;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +34,10 @@ const BODY_LIMIT: Duration = Duration::from_secs(30);
 /// Where the context of a host's turn stands.
 const CONTEXT: &str = "askbus-context";
 
-type Inner = StreamableHttpService<Handler, LocalSessionManager>;
+/// What some programs write before any text, and rmcp takes for a part of it.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+
+type Inner = StreamableHttpService<Handler, OpenCalls>;
 
 /// The endpoint of one toolset.
 #[derive(Clone)]
@@ -94,22 +102,27 @@ impl State {
         };
         // What ends with the service is lost like a connection, and not withdrawn.
         let lost = self.shutdown.child_token();
+        let same_id = Arc::<OnceLock<RequestId>>::default();
         let line = Line {
             bearer,
             lost: lost.clone(),
-            session,
+            session: session.clone(),
             context: text(request.headers(), CONTEXT),
+            same_id: Arc::clone(&same_id),
         };
         // The token goes no further.
         request.headers_mut().remove(header::AUTHORIZATION);
         request.extensions_mut().insert(line);
         let (request, waits) = match whole(request).await {
             Ok(read) => read,
-            Err(response) => return response,
+            Err(unread) => return self.unread(unread, session.as_deref()),
         };
         let state = Arc::clone(&self);
         let answering = async move {
             let response = state.inner.handle(request).await.map(Body::new);
+            if let Some(id) = same_id.get() {
+                return refused(open_ids::refusal(id), None);
+            }
             if let Some(session) = text(response.headers(), SESSION) {
                 state.sessions.begun(&owner, &session).await;
             }
@@ -122,6 +135,29 @@ impl State {
             answering.await
         };
         body::watched(response, lost, used)
+    }
+
+    fn unread(&self, unread: Unread, session: Option<&str>) -> Response {
+        match unread {
+            Unread::TooLarge => {
+                let text = format!("a request has at most {MAX_BODY} bytes; nothing was done");
+                (StatusCode::PAYLOAD_TOO_LARGE, text).into_response()
+            }
+            Unread::TooLate => {
+                let text = "the request took too long to arrive; nothing was done";
+                (StatusCode::REQUEST_TIMEOUT, text).into_response()
+            }
+            Unread::Refused(error, Some(id)) => {
+                // Under the id, it would be taken for the reply to the request that is open.
+                let open = session.is_some_and(|session| self.sessions.is_open(session, &id));
+                if open {
+                    refused(open_ids::refusal(&id), None)
+                } else {
+                    refused(error, Some(id))
+                }
+            }
+            Unread::Refused(error, None) => refused(error, None),
+        }
     }
 
     fn bearer(&self, headers: &HeaderMap) -> Result<Bearer, WireError> {
@@ -159,41 +195,80 @@ impl State {
     }
 }
 
+/// Why a request is not looked at any further.
+enum Unread {
+    TooLarge,
+    TooLate,
+    /// With the id of the request that it is, as far as that can be told.
+    Refused(ErrorData, Option<RequestId>),
+}
+
 /// Reads a body, which is bounded in size and time, and says whether its answer may take long. Whose reply
 /// must keep its own head is answered at once anyway. To what it cannot read, rmcp would reply in words
 /// that name no request.
-async fn whole(request: Request<Body>) -> Result<(Request<Body>, bool), Response> {
+async fn whole(request: Request<Body>) -> Result<(Request<Body>, bool), Unread> {
     if request.method() != Method::POST {
         return Ok((request, false));
     }
     let (parts, body) = request.into_parts();
-    let read = tokio::time::timeout(BODY_LIMIT, axum::body::to_bytes(body, MAX_BODY)).await;
-    let bytes = match read {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(_)) => {
-            let text = format!("a request has at most {MAX_BODY} bytes; nothing was done");
-            return Err((StatusCode::PAYLOAD_TOO_LARGE, text).into_response());
-        }
-        Err(_) => {
-            let text = "the request took too long to arrive; nothing was done";
-            return Err((StatusCode::REQUEST_TIMEOUT, text).into_response());
-        }
-    };
-    // As long as before.
-    let bytes = surrogates::replaced(&bytes).map_or(bytes, Bytes::from);
-    let waits = match judge(&bytes, true) {
-        Verdict::Take(message) => matches!(
-            *message,
-            JsonRpcMessage::Request(request)
-                if matches!(request.request, ClientRequest::CallToolRequest(_))
-        ),
-        Verdict::Drop => false,
-        Verdict::Refuse(error, id) => return Err(unreadable(error, id)),
-    };
+    let bytes = read(body).await?;
+    let waits = waits(&bytes)?;
     Ok((Request::from_parts(parts, Body::from(bytes)), waits))
 }
 
-fn unreadable(error: ErrorData, id: Option<RequestId>) -> Response {
+async fn read(body: Body) -> Result<Bytes, Unread> {
+    let read = tokio::time::timeout(BODY_LIMIT, axum::body::to_bytes(body, MAX_BODY)).await;
+    let bytes = match read {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(error)) if is_too_large(&error) => return Err(Unread::TooLarge),
+        Ok(Err(_)) => {
+            return Err(unparsed(
+                "the body broke off; nothing was done; send it again",
+            ));
+        }
+        Err(_) => return Err(Unread::TooLate),
+    };
+    let bytes = match bytes.strip_prefix(MARK) {
+        Some(rest) => bytes.slice_ref(rest),
+        None => bytes,
+    };
+    Ok(surrogates::replaced(&bytes).map_or(bytes, Bytes::from))
+}
+
+/// Whether the answer to a message may take long.
+fn waits(bytes: &[u8]) -> Result<bool, Unread> {
+    match judge(bytes, true) {
+        Verdict::Take(message) => Ok(matches!(
+            *message,
+            JsonRpcMessage::Request(request)
+                if matches!(request.request, ClientRequest::CallToolRequest(_))
+        )),
+        Verdict::Drop if bytes.trim_ascii().is_empty() => {
+            Err(unparsed("the body is empty; a message is one JSON object"))
+        }
+        // Needs no answer, and gets the one of HTTP.
+        Verdict::Drop => match serde_json::from_slice::<ClientJsonRpcMessage>(bytes) {
+            Ok(_) => Ok(false),
+            Err(_) => Err(Unread::Refused(
+                ErrorData::invalid_request("this is no message of JSON-RPC 2.0", None),
+                None,
+            )),
+        },
+        Verdict::Refuse(error, id) => Err(Unread::Refused(error, id)),
+    }
+}
+
+fn is_too_large(error: &axum::Error) -> bool {
+    error
+        .source()
+        .is_some_and(<dyn Error>::is::<LengthLimitError>)
+}
+
+fn unparsed(problem: &'static str) -> Unread {
+    Unread::Refused(ErrorData::parse_error(problem, None), None)
+}
+
+fn refused(error: ErrorData, id: Option<RequestId>) -> Response {
     let message = ServerJsonRpcMessage::error(error, id);
     (StatusCode::BAD_REQUEST, axum::Json(message)).into_response()
 }

@@ -1,8 +1,9 @@
 //! Sessions of clients of the older era: each belongs to the credential that began it, and none is kept
 //! for ever.
 
+use super::open_calls::OpenCalls;
+use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,7 +26,7 @@ type Map = HashMap<String, Known>;
 /// The sessions of one endpoint.
 #[derive(Clone)]
 pub(super) struct Sessions {
-    manager: Arc<LocalSessionManager>,
+    calls: Arc<OpenCalls>,
     known: Arc<Mutex<Map>>,
 }
 
@@ -49,9 +50,9 @@ impl Drop for Used {
 }
 
 impl Sessions {
-    pub(super) fn new(manager: Arc<LocalSessionManager>) -> Self {
+    pub(super) fn new(calls: Arc<OpenCalls>) -> Self {
         Self {
-            manager,
+            calls,
             known: Arc::default(),
         }
     }
@@ -66,6 +67,11 @@ impl Sessions {
             known: Arc::clone(&self.known),
             session: session.to_owned(),
         })
+    }
+
+    /// Whether a request under this id is open in a session.
+    pub(super) fn is_open(&self, session: &str, id: &RequestId) -> bool {
+        self.calls.has(session, id)
     }
 
     /// A session has begun, or was used. Those that have outlived their use are closed.
@@ -86,7 +92,7 @@ impl Sessions {
         };
         for session in over {
             // It may have ended by itself.
-            let _ = self.manager.close_session(&session.into()).await;
+            let _ = self.calls.close_session(&session.into()).await;
         }
     }
 
@@ -116,7 +122,7 @@ mod tests {
     use super::*;
 
     fn sessions() -> Sessions {
-        Sessions::new(Arc::new(LocalSessionManager::default()))
+        Sessions::new(Arc::new(OpenCalls::new()))
     }
 
     // contract: E5

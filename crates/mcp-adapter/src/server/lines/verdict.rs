@@ -8,6 +8,13 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
+/// The longest id of a request, in bytes. Ids are kept as long as their requests are open.
+pub(in crate::server) const MAX_ID: usize = 128;
+/// The longest name of a method or tool, in characters. It is told back, and none of ours is as long.
+const MAX_NAME: usize = 100;
+/// How much is told of what a parser says, in characters; it may quote what was sent.
+const MAX_PROBLEM: usize = 200;
+
 /// What becomes of a line.
 pub(in crate::server) enum Verdict {
     Take(Box<ClientJsonRpcMessage>),
@@ -67,8 +74,12 @@ pub(in crate::server) fn judge(line: &[u8], era_known: bool) -> Verdict {
         .map(str::to_owned);
     let invalid = |problem: &'static str| ErrorData::invalid_request(problem, None);
     let id = match (id, &method) {
-        (Some(None), _) if method.is_some() => {
+        (Some(None), Some(_)) => {
             return Verdict::Refuse(invalid("an id is a string or an integer"), None);
+        }
+        (Some(Some(RequestId::String(id))), Some(_)) if id.len() > MAX_ID => {
+            let problem = format!("an id has at most {MAX_ID} bytes");
+            return Verdict::Refuse(ErrorData::invalid_request(problem, None), None);
         }
         // An error that answers nothing of ours.
         (Some(None), _) => return Verdict::Drop,
@@ -83,12 +94,16 @@ pub(in crate::server) fn judge(line: &[u8], era_known: bool) -> Verdict {
     let is_response = object.contains_key("result") || object.contains_key("error");
     match serde_json::from_value::<ClientJsonRpcMessage>(value) {
         Ok(JsonRpcMessage::Request(request)) => {
-            Verdict::Take(Box::new(JsonRpcMessage::Request(request)))
+            match unknown(method.as_deref().unwrap_or_default(), &request.request) {
+                Some(error) => Verdict::Refuse(error, Some(request.id)),
+                None => Verdict::Take(Box::new(JsonRpcMessage::Request(request))),
+            }
         }
         Ok(_) if !era_known => Verdict::Drop,
         Ok(message) => Verdict::Take(Box::new(message)),
         Err(error) => match (id, method) {
             (Some(id), Some(method)) => {
+                let (method, error) = (named(&method), cut(&error.to_string(), MAX_PROBLEM));
                 let problem = format!("the params of {method} cannot be read: {error}");
                 Verdict::Refuse(ErrorData::invalid_params(problem, None), Some(id))
             }
@@ -97,6 +112,42 @@ pub(in crate::server) fn judge(line: &[u8], era_known: bool) -> Verdict {
             _ if is_response => Verdict::Drop,
             (id, None) => Verdict::Refuse(invalid("method is missing"), id),
         },
+    }
+}
+
+/// What is said to a request for something of a name so long that it cannot exist. rmcp would
+/// tell all of it back, and log it.
+fn unknown(method: &str, request: &ClientRequest) -> Option<ErrorData> {
+    if is_long(method) {
+        let code = rmcp::model::ErrorCode::METHOD_NOT_FOUND;
+        return Some(ErrorData::new(code, named(method), None));
+    }
+    match request {
+        ClientRequest::CallToolRequest(call) if is_long(&call.params.name) => {
+            Some(no_tool(&call.params.name))
+        }
+        _ => None,
+    }
+}
+
+/// What is said to a call of a tool that there is not.
+pub(in crate::server) fn no_tool(name: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("there is no tool {:?} here", named(name)), None)
+}
+
+/// A name that a client made up, short enough for a sentence.
+pub(in crate::server) fn named(name: &str) -> String {
+    cut(name, MAX_NAME)
+}
+
+fn is_long(name: &str) -> bool {
+    name.chars().nth(MAX_NAME).is_some()
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.chars().nth(most) {
+        Some(_) => text.chars().take(most).chain(['…']).collect(),
+        None => text.to_owned(),
     }
 }
 
