@@ -162,6 +162,10 @@ async fn nobody_is_told_to_send_words_on_to_an_agent_that_is_gone() -> Result<()
     Ok(())
 }
 
+fn words_alone(text: &str) -> Value {
+    json!({"action": "answer", "text": text})
+}
+
 /// The words of `late`, as a list of late answers has them.
 fn words_of(late: &Value) -> Vec<&str> {
     let late = late.as_array().into_iter().flatten();
@@ -184,7 +188,7 @@ async fn whatever_is_said_to_be_kept_is_found_again_and_the_rest_is_said_not_to_
         let late = Person::bearer(up.url(), &token)?;
         for n in 0..20 {
             let words = format!("{name} {n}");
-            let told = late.answer(&clarify_id, &json!({ "text": words })).await?;
+            let told = late.answer(&clarify_id, &words_alone(&words)).await?;
             assert_eq!(
                 (told.status, &told.body["kept"]),
                 (409, &json!(true)),
@@ -195,8 +199,8 @@ async fn whatever_is_said_to_be_kept_is_found_again_and_the_rest_is_said_not_to_
         let unfit =
             json!({"answers": [{"question_id": "q1", "option_ids": ["o9"], "text": "and this"}]});
         for (sent, status) in [
-            (json!({"text": "once more"}), 400),
-            (json!({"text": "x".repeat(20_001)}), 400),
+            (words_alone("once more"), 400),
+            (words_alone(&"x".repeat(20_001)), 400),
             (unfit, 400),
         ] {
             let told = late.answer(&clarify_id, &sent).await?;
@@ -211,7 +215,7 @@ async fn whatever_is_said_to_be_kept_is_found_again_and_the_rest_is_said_not_to_
         }
     }
     let shown = person.get(&path).await?;
-    assert_eq!(words_of(&shown.body["late_answers"]), kept);
+    assert_eq!(words_of(&shown.body["clarification"]["late_answers"]), kept);
     let past = person.settled().await?;
     assert_eq!(words_of(&past[0]["late_answers"]), kept);
     Ok(())
