@@ -11,6 +11,8 @@ import { forget, load, save } from './storage.js';
 const REMEMBER = 500;
 /** Questions that come together make one sound. */
 const CHIME_PAUSE_MS = 1500;
+/** By then every tab knows what one of them has written down. */
+const KNOWN_MS = 5000;
 
 /** How many wait, in the title, in the header, on the icon. @param {number} count */
 export function showCount(count) {
@@ -105,14 +107,24 @@ export class Teller {
     this.#remember(ids);
   }
 
-  /** Whether nobody was told of it in any tab. @param {string} id */
+  /** Whether nobody was told of it in any tab. @param {string} id @returns {Promise<boolean>} */
   async #first(id) {
     const claim = () => {
       if (this.#told().includes(id)) return false;
       this.#remember([id]);
       return true;
     };
-    return navigator.locks ? navigator.locks.request(this.#prefix, claim) : claim();
+    if (!navigator.locks) return claim();
+    return new Promise((resolve) => {
+      navigator.locks
+        .request(`${this.#prefix}.${id}`, { ifAvailable: true }, async (lock) => {
+          const first = lock !== null && (await navigator.locks.request(this.#prefix, claim));
+          resolve(first);
+          // What one tab has written down reaches the others a little later.
+          if (first) await new Promise((known) => setTimeout(known, KNOWN_MS));
+        })
+        .catch(() => resolve(claim()));
+    });
   }
 
   /** @returns {string[]} */
