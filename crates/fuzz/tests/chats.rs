@@ -12,6 +12,7 @@ use askbus_domain::{
 };
 use askbus_fuzz::{Material, fuzz_bytes};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 fn material() -> Material {
@@ -32,6 +33,8 @@ fn material() -> Material {
             "/text 4",
             "#b2b2 1",
             "#b2b2.2：1",
+            "#b2b2 1\n#b2b2 2",
+            "1, #b2b2 1",
             "❓ #b2b2 (2/2) Name?",
             "1 - 3",
             "10:30",
@@ -144,7 +147,11 @@ fn check(chat: &Chat, text: &str, about: Option<&str>) {
                 assert!(messages.iter().all(|m| length.holds(m)));
             }
         }
-        Understood::Which { of } => assert!(of.len() > 1 || about.is_some()),
+        Understood::Which { of: several } => {
+            let each: BTreeSet<ClarifyId> = several.iter().copied().collect();
+            assert!(!each.is_empty() && each.len() == several.len(), "{text:?}");
+            assert!(each.into_iter().all(|id| !of(id).first().question.is_empty()));
+        }
         Understood::Holds { id } | Understood::Over { id } => {
             assert!(!of(id).first().question.is_empty());
         }

@@ -35,7 +35,7 @@ use crate::gateway::Gateway;
 use crate::presence;
 use crate::projection::Card;
 use askbus_credential::{Credential, Role};
-use askbus_domain::text_channel::ChannelLimits;
+use askbus_domain::text_channel::{ChannelLimits, Put};
 use askbus_domain::{Clarification, IdError, Language, ProfileId, Surface, TenantId};
 use askbus_telemetry::{Family, Labels};
 use askbus_wire::tenants::Tenants;
@@ -151,6 +151,22 @@ impl Channel {
         let sees = self.viewer().is_some_and(|viewer| viewer.sees(card));
         let answers = |c: &Clarification| self.people.iter().any(|k| k.person.may_answer(c));
         sees && answers(&card.clarification)
+    }
+
+    /// A question of a clarification as this channel puts it.
+    pub(crate) fn put<'a>(
+        &self,
+        of: &'a Clarification,
+        index: usize,
+        tag: &'a str,
+        language: Language,
+    ) -> Put<'a> {
+        let put = Put::of(of, index, tag, language);
+        if self.people.len() > 1 {
+            put.among_several(of)
+        } else {
+            put
+        }
     }
 
     /// The language in which a question is put.

@@ -161,6 +161,51 @@ async fn what_went_out_of_the_channels_sight_is_given_up() {
     }
 }
 
+/// Nobody was told of it, so nobody needs to hear that it ended.
+// contract: N4
+#[tokio::test(flavor = "multi_thread")]
+async fn who_refused_a_question_does_not_hear_its_end() {
+    for (status, hears) in [(404, false), (307, false), (500, true)] {
+        let hook = Hook::start().await.unwrap();
+        hook.answer(HookAnswer::Status(status));
+        let world = World::with(told_by(&hook)).await;
+        let context = world.begin("local", "refused", "default").await;
+        let refused = ask(&world, "refused").await.to_string();
+        let problem = format!("it answered {status}");
+        written(&world, |w| w["open"][0]["problem"] == *problem).await;
+        end(&world, "refused", context).await;
+        // What the channel knows is written down before it tells of the next one.
+        let context = world.begin("local", "taken", "default").await;
+        let taken = ask(&world, "taken").await.to_string();
+        let only_that_waits = |w: &Value| {
+            let open = w["open"].as_array().into_iter().flatten();
+            let mut asked = open.filter(|m| m["what"] == "asked");
+            asked.next().is_some_and(|m| m["id"] == *taken) && asked.next().is_none()
+        };
+        written(&world, only_that_waits).await;
+        hook.answer(HookAnswer::Status(204));
+        hook.until("it is told", |seen| {
+            let told = |m: &&HookMessage| m.taken && m.body["clarify_id"] == *taken;
+            seen.iter().any(|m| told(&m))
+        })
+        .await
+        .unwrap();
+        end(&world, "taken", context).await;
+        written(&world, |w| {
+            w["open"].is_null() && w["position"].as_u64() >= Some(6)
+        })
+        .await;
+        let seen: Vec<HookMessage> = hook.seen().into_iter().filter(|m| m.taken).collect();
+        let mut expected = vec![taken.clone()];
+        expected.extend(hears.then(|| refused.clone()));
+        expected.sort();
+        let told: Vec<String> = counts(&seen, "question.ended").into_keys().collect();
+        assert_eq!(told, expected, "{status}");
+        assert_eq!(counts(&seen, "question.asked").len(), 1, "{status}");
+        world.end().await;
+    }
+}
+
 /// A place that refuses everything for good: all that waits was tried, is counted, and is seen by those
 /// alone who see the questions.
 // contract: N4

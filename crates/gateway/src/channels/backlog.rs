@@ -58,6 +58,13 @@ pub(super) struct Message {
     /// When it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<Timestamp>,
+    /// Whether every attempt that has ended was refused, so that nobody was told that it waits.
+    #[serde(default, skip_serializing_if = "is_false")]
+    refused: bool,
+    /// Whether the attempt that runs is the only one that may be heard. Whoever goes on after a crash
+    /// does not know what became of it.
+    #[serde(skip)]
+    alone: bool,
 }
 
 /// One that waits and was tried, and whose turn comes again when there is a place.
@@ -69,6 +76,35 @@ pub(super) struct PutOff {
     pub id: ClarifyId,
     /// Attempts so far.
     pub attempts: u32,
+    /// Whether every one was refused.
+    #[serde(default, skip_serializing_if = "is_false")]
+    refused: bool,
+}
+
+/// What a failed attempt leaves behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failed {
+    pub problem: String,
+    /// Whether it is certain that nobody heard it: it was not sent, or refused.
+    pub unheard: bool,
+}
+
+impl Failed {
+    /// Nothing was sent, or what was sent was refused.
+    pub(super) fn unheard(problem: impl Into<String>) -> Self {
+        Self {
+            problem: problem.into(),
+            unheard: true,
+        }
+    }
+
+    /// Nobody knows whether it was heard.
+    pub(super) fn in_doubt(problem: impl Into<String>) -> Self {
+        Self {
+            problem: problem.into(),
+            unheard: false,
+        }
+    }
 }
 
 /// What a commit says of a question that the channel tells of.
@@ -146,14 +182,18 @@ impl Backlog {
     /// nobody needs to hear that it ended.
     fn ended(&mut self, asked: u64, seq: u64, id: ClarifyId) {
         let untold = self.untold.remove(&id);
-        let told = match self.find(id, What::Asked) {
-            Some(message) => message.attempts > 0,
-            None if self.is_put_off(id) => true,
-            None => asked <= self.position && !untold,
+        let put_off = self.put_off.iter().find(|put_off| put_off.id == id);
+        let (told, alone) = match (self.find(id, What::Asked), put_off) {
+            (Some(message), _) => (message.attempts > 0 && !message.refused, message.alone),
+            (None, Some(put_off)) => (!put_off.refused, false),
+            (None, None) => (asked <= self.position && !untold, false),
         };
         self.done(id, What::Asked);
         if told {
             self.push(seq, id, What::Ended);
+            if let Some(message) = self.find_mut(id, What::Ended) {
+                message.alone = alone;
+            }
         }
     }
 
@@ -171,10 +211,20 @@ impl Backlog {
     pub(super) fn needless(&mut self, id: ClarifyId, what: What) {
         // An attempt before this one may have been heard.
         let message = self.find(id, What::Asked);
-        if what == What::Asked && message.is_some_and(|m| m.attempts <= 1) {
+        if what == What::Asked && message.is_some_and(|m| m.alone) {
             self.untold(id);
         }
         self.done(id, what);
+        self.unheard(id, what);
+    }
+
+    /// An attempt to tell that it waits was not heard. Where it was the only one that could be, nobody
+    /// needs to hear that the question ended meanwhile.
+    fn unheard(&mut self, id: ClarifyId, what: What) {
+        let ended = self.find(id, What::Ended);
+        if what == What::Asked && ended.is_some_and(|m| m.alone && m.attempts == 0) {
+            self.done(id, What::Ended);
+        }
     }
 
     /// Everything up to `seq` is taken in.
@@ -194,10 +244,6 @@ impl Backlog {
         most.map(|(at, _)| at)
     }
 
-    fn is_put_off(&self, id: ClarifyId) -> bool {
-        self.put_off.iter().any(|put_off| put_off.id == id)
-    }
-
     /// Lets one that made room for others come again, if there is a place for it, or if `refused` is
     /// another one that makes room in its stead; says which, and how often it was tried.
     pub(super) fn come_again(&mut self, refused: Option<ClarifyId>) -> Option<(ClarifyId, u32)> {
@@ -210,21 +256,28 @@ impl Backlog {
             let message = self.open.remove(at);
             self.put_off.push_back(PutOff::of(&message));
         }
-        let PutOff { seq, id, attempts } = self.put_off.pop_front()?;
+        let PutOff {
+            seq,
+            id,
+            attempts,
+            refused,
+        } = self.put_off.pop_front()?;
         self.push(seq, id, What::Asked);
         if let Some(message) = self.find_mut(id, What::Asked) {
-            message.attempts = attempts;
+            (message.attempts, message.refused) = (attempts, refused);
         }
         Some((id, attempts))
     }
 
-    /// An attempt begins; says whether it is the first one.
+    /// An attempt begins; says whether it is the first one that may be heard.
     pub(super) fn begins(&mut self, id: ClarifyId, what: What) -> bool {
         let Some(message) = self.find_mut(id, what) else {
             return false;
         };
+        message.alone = message.attempts == 0 || message.refused;
+        message.refused = false;
         message.attempts = message.attempts.saturating_add(1);
-        message.attempts == 1
+        message.alone
     }
 
     /// It was delivered, or needs no telling any more.
@@ -240,9 +293,12 @@ impl Backlog {
         &mut self,
         id: ClarifyId,
         what: What,
-        problem: &str,
+        Failed { problem, unheard }: &Failed,
         now: Timestamp,
     ) -> bool {
+        if *unheard {
+            self.unheard(id, what);
+        }
         // So that all of it fits one message of the bus, however much one commit ended.
         let kept = if self.open.len() > MOST {
             0
@@ -254,6 +310,8 @@ impl Backlog {
         };
         message.problem = Some(problem.chars().take(kept).collect());
         message.failed_at = Some(now);
+        message.refused = *unheard && message.alone;
+        message.alone = false;
         let last = what == What::Ended && message.attempts >= MAX_ATTEMPTS;
         if last {
             self.done(id, what);
@@ -287,8 +345,18 @@ impl Backlog {
             attempts: 0,
             problem: None,
             failed_at: None,
+            refused: false,
+            alone: false,
         });
     }
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Ids are in the order in which they were made.
@@ -303,6 +371,7 @@ impl PutOff {
             seq: message.seq,
             id: message.id,
             attempts: message.attempts,
+            refused: message.refused,
         }
     }
 }

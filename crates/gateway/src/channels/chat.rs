@@ -158,6 +158,10 @@ impl Hearing<'_> {
             open.fill(card.id(), &kept);
         }
         let understood = understand(&open.chat, &reply);
+        let asks = matches!(understood, Understood::List | Understood::Help);
+        if let Some(card) = open.of_others(&reply).filter(|_| !asks) {
+            return Ok((Some(card.id()), self.for_another(card, &open)));
+        }
         let id = about(&understood);
         if let Some(id) = id {
             let ended = open
@@ -263,6 +267,14 @@ impl Hearing<'_> {
                 Said::new("nothing_waits", telling.nothing_waits(last.as_deref()))
             }
         }
+    }
+
+    /// That a question which all have read in this chat is for somebody else.
+    fn for_another(&self, card: &Arc<Card>, open: &Open) -> Said {
+        let (tag, telling) = (open.tag(card.id()), self.telling(Some(card)));
+        let to = card.clarification.to.as_ref();
+        let lines = to.map_or_else(|| telling.no_such(&tag), |to| telling.is_for(&tag, to));
+        Said::new("refused", lines)
     }
 
     /// What this very message came to before, if it settled something or came too late for it.

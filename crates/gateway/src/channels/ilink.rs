@@ -93,6 +93,17 @@ pub(super) enum Failed {
     TooLarge,
 }
 
+impl Failed {
+    /// Whether it says that nothing was done.
+    pub(super) const fn is_refusal(&self) -> bool {
+        match self {
+            Failed::SignedOut | Failed::Ret(_) => true,
+            Failed::Status(status) => *status >= 300 && *status < 500,
+            Failed::NoResponse(_) | Failed::Unreadable | Failed::TooLarge => false,
+        }
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Response {

@@ -1,6 +1,6 @@
 //! Tells people through one channel what the log says: each question once, as long as it takes.
 
-use super::backlog::{Message, Said, What};
+use super::backlog::{Failed, Message, Said, What};
 use super::owner::{Held, Lost};
 use super::{Channel, Way, catching_up, webhook, wechat};
 use crate::feed::News;
@@ -25,7 +25,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 const RETRY: Duration = Duration::from_secs(1);
 
 type Key = (ClarifyId, What);
-type Sent = (Key, Result<Done, String>);
+type Sent = (Key, Result<Done, Failed>);
 type Following = broadcast::Receiver<Arc<News>>;
 
 /// What an attempt that did not fail came to.
@@ -235,7 +235,7 @@ impl Teller<'_> {
         due
     }
 
-    /// Sends what is due, as far as the channel takes so much at once. That a question is told of
+    /// Sends what is due, as far as the channel takes so much at once. That a question may be heard of
     /// stands on the bus before it is: else nobody would hear its end, should this process die.
     async fn start(&mut self) -> Result<(), Lost> {
         let free = AT_ONCE.saturating_sub(self.sending.len());
@@ -294,10 +294,11 @@ impl Teller<'_> {
             }
             Ok(Done::Over) => backlog.needless(id, what),
             Ok(Done::NotOurs) => backlog.done(id, what),
-            Err(problem) => {
+            Err(failed) => {
                 self.channel.failed();
                 let attempts = backlog.attempts(id, what);
-                let given_up = backlog.failed(id, what, &problem, self.gateway.now());
+                let given_up = backlog.failed(id, what, &failed, self.gateway.now());
+                let problem = failed.problem;
                 tracing::warn!(channel = self.channel.name, clarify_id = %id, what = what.as_str(),
                     attempts, given_up, problem, "a message was not delivered");
                 self.not_before
@@ -344,7 +345,7 @@ async fn deliver(
     channel: &Arc<Channel>,
     (id, what): Key,
     context: &str,
-) -> Result<Done, String> {
+) -> Result<Done, Failed> {
     let Some(viewer) = channel.viewer() else {
         return Ok(Done::NotOurs);
     };
@@ -352,11 +353,11 @@ async fn deliver(
         Ok(card) if channel.tells(&card) => card,
         Ok(_) => return Ok(Done::NotOurs),
         Err(error) if lookup::is_unknown(&error) => return Ok(Done::NotOurs),
-        Err(error) => return Err(error.message),
+        Err(error) => return Err(Failed::unheard(error.message)),
     };
     match (what, card.clarification.is_pending()) {
         (What::Asked, false) => return Ok(Done::Over),
-        (What::Ended, true) => return Err("the log does not show its end yet".to_owned()),
+        (What::Ended, true) => return Err(Failed::unheard("the log does not show its end yet")),
         _ => {}
     }
     match &channel.way {

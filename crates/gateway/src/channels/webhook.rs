@@ -6,14 +6,14 @@ mod verdict;
 pub(super) use verdict::{Of, follow};
 
 use super::Channel;
-use super::backlog::What;
+use super::backlog::{Failed, What};
 use super::chat;
 use super::http::Target;
 use super::signature::SigningKey;
 use crate::gateway::Gateway;
 use crate::projection::Card;
 use crate::reply::outcome_fields;
-use askbus_domain::text_channel::{Put, Telling, split};
+use askbus_domain::text_channel::{Telling, split};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) async fn deliver(
     (target, signing): (&Target, &SigningKey),
     card: &Card,
     what: What,
-) -> Result<(), String> {
+) -> Result<(), Failed> {
     let id = format!("{}.{}", card.id(), what.as_str());
     let body = Bytes::from(message(gateway, channel, card, what).to_string());
     post(gateway, (target, signing), &id, body).await
@@ -41,15 +41,23 @@ async fn post(
     (target, signing): (&Target, &SigningKey),
     id: &str,
     body: Bytes,
-) -> Result<(), String> {
+) -> Result<(), Failed> {
     let now = gateway.clock.now().unix_millis().div_euclid(1_000);
-    let headers = signing.sign(id, now, &body).ok_or("it cannot be signed")?;
+    let headers = signing
+        .sign(id, now, &body)
+        .ok_or_else(|| Failed::unheard("it cannot be signed"))?;
     let status = target.tell(headers, body, PATIENCE).await;
-    let status = status.map_err(|e| e.to_string())?;
+    let status = status.map_err(|e| Failed::in_doubt(e.to_string()))?;
     if status.is_success() {
         return Ok(());
     }
-    Err(format!("it answered {}", status.as_u16()))
+    let problem = format!("it answered {}", status.as_u16());
+    // Whoever fails may have shown it before; whoever says no, or somewhere else, has not.
+    Err(if status.is_client_error() || status.is_redirection() {
+        Failed::unheard(problem)
+    } else {
+        Failed::in_doubt(problem)
+    })
 }
 
 fn message(gateway: &Gateway, channel: &Channel, card: &Card, what: What) -> Value {
@@ -79,7 +87,7 @@ fn message(gateway: &Gateway, channel: &Channel, card: &Card, what: What) -> Val
         put("messages", json!(split(&lines, channel.limits.message)));
         put("outcome", outcome_fields(outcome).into());
     } else {
-        let first = Put::of(c, 0, &tag, language);
+        let first = channel.put(c, 0, &tag, language);
         put("messages", json!(first.messages(&channel.limits)));
         put("buttons", json!(first.buttons(&channel.limits)));
     }

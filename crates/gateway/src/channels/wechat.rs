@@ -8,13 +8,13 @@ pub(super) use listening::{Stands, listen};
 pub(crate) use told_here::ToldHere;
 
 use super::Channel;
-use super::backlog::What;
+use super::backlog::{Failed, What};
 use super::chat;
 use super::http::Target;
 use super::ilink::{self, MAX_TEXT};
 use crate::gateway::Gateway;
 use crate::projection::Card;
-use askbus_domain::text_channel::{ChannelLimits, Length, Put, Telling, Unit, split};
+use askbus_domain::text_channel::{ChannelLimits, Length, Telling, Unit, split};
 use std::time::Duration;
 
 /// How long the end of a clarification waits for the reply that tells it to whoever settled it.
@@ -38,7 +38,7 @@ pub(super) async fn deliver(
     card: &Card,
     what: What,
     context: &str,
-) -> Result<(), String> {
+) -> Result<(), Failed> {
     let Some(to) = channel.people.first().and_then(|k| k.from.as_deref()) else {
         return Ok(());
     };
@@ -55,21 +55,24 @@ pub(super) async fn deliver(
                     Ok(true) => return Ok(()),
                     Ok(false) => {}
                     // Others are told of theirs meanwhile.
-                    Err(_) => return Err("whoever settled it is being told so".to_owned()),
+                    Err(_) => return Err(Failed::unheard("whoever settled it is being told so")),
                 }
             }
             let lines = Telling(language).ended(&tag, &c.questions, outcome);
             split(&lines, channel.limits.message)
         }
-        _ => Put::of(c, 0, &tag, language).messages(&channel.limits),
+        _ => channel.put(c, 0, &tag, language).messages(&channel.limits),
     };
     if context.is_empty() {
-        return Err("the person has not written to the bot yet".to_owned());
+        return Err(Failed::unheard("the person has not written to the bot yet"));
     }
     for (n, text) in messages.iter().enumerate() {
         let client_id = format!("{}.{}.{n}", card.id(), what.as_str());
         let sent = ilink::send(target, bot, to, context, &client_id, text).await;
-        sent.map_err(|e| e.to_string())?;
+        sent.map_err(|error| match n {
+            0 if error.is_refusal() => Failed::unheard(error.to_string()),
+            _ => Failed::in_doubt(error.to_string()),
+        })?;
     }
     Ok(())
 }

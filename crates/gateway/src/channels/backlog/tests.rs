@@ -14,6 +14,14 @@ fn open(backlog: &Backlog) -> Vec<(u64, What, u32)> {
 
 const NOW: Timestamp = Timestamp::from_unix_millis(5);
 
+fn in_doubt() -> Failed {
+    Failed::in_doubt("it answered 500")
+}
+
+fn refusal() -> Failed {
+    Failed::unheard("it answered 404")
+}
+
 fn take(backlog: &mut Backlog, seq: u64, said: &[Said]) {
     assert!(backlog.take(seq, said), "{seq}");
 }
@@ -88,7 +96,7 @@ fn an_attempt_that_failed_may_have_been_heard() {
         let mut backlog = Backlog::default();
         take(&mut backlog, 8, &[Said::Asked(id(3))]);
         backlog.begins(id(3), What::Asked);
-        assert!(!backlog.failed(id(3), What::Asked, "500", NOW));
+        assert!(!backlog.failed(id(3), What::Asked, &in_doubt(), NOW));
         if over_meanwhile {
             backlog.begins(id(3), What::Asked);
             backlog.needless(id(3), What::Asked);
@@ -96,6 +104,87 @@ fn an_attempt_that_failed_may_have_been_heard() {
         take(&mut backlog, 9, &[Said::Ended(id(3), 8)]);
         assert_eq!(open(&backlog), [(9, What::Ended, 0)], "{over_meanwhile}");
     }
+}
+
+#[test]
+fn of_what_was_refused_nobody_hears_the_end() {
+    // Each attempt, whether it was refused, and whether somebody may have heard of the question.
+    for (attempts, heard) in [
+        (&[true][..], false),
+        (&[true, true, true], false),
+        (&[false], true),
+        (&[true, false], true),
+        (&[false, true], true),
+        (&[true, false, true, true], true),
+    ] {
+        // The end comes after the last attempt, or while it runs, or by whoever reads what was written.
+        for (while_it_runs, read_again) in [(false, false), (true, false), (false, true)] {
+            let mut backlog = Backlog::default();
+            take(&mut backlog, 8, &[Said::Asked(id(3))]);
+            let mut may_be_heard = false;
+            for (n, refused) in attempts.iter().enumerate() {
+                let first = backlog.begins(id(3), What::Asked);
+                assert_eq!(
+                    first, !may_be_heard,
+                    "it is written down before it may be heard"
+                );
+                may_be_heard |= !refused;
+                if while_it_runs && n + 1 == attempts.len() {
+                    take(&mut backlog, 9, &[Said::Ended(id(3), 8)]);
+                    assert_eq!(open(&backlog), [(9, What::Ended, 0)]);
+                }
+                let failed = if *refused { refusal() } else { in_doubt() };
+                backlog.failed(id(3), What::Asked, &failed, NOW);
+            }
+            if read_again {
+                backlog = read(&backlog);
+            }
+            if !while_it_runs {
+                take(&mut backlog, 9, &[Said::Ended(id(3), 8)]);
+            }
+            let told = open(&backlog) == [(9, What::Ended, 0)];
+            assert_eq!(told, heard, "{attempts:?} {while_it_runs} {read_again}");
+            assert_eq!(backlog.open.len(), usize::from(heard));
+        }
+    }
+    // A crash while the second attempt ran: nobody knows.
+    let mut backlog = Backlog::default();
+    take(&mut backlog, 8, &[Said::Asked(id(3))]);
+    backlog.begins(id(3), What::Asked);
+    backlog.failed(id(3), What::Asked, &refusal(), NOW);
+    backlog.begins(id(3), What::Asked);
+    let mut another = read(&backlog);
+    take(&mut another, 9, &[Said::Ended(id(3), 8)]);
+    assert_eq!(open(&another), [(9, What::Ended, 0)]);
+    // Over before the attempt that runs got to it.
+    take(&mut backlog, 9, &[Said::Ended(id(3), 8)]);
+    backlog.needless(id(3), What::Asked);
+    assert_eq!(open(&backlog), []);
+}
+
+#[test]
+fn what_made_room_and_was_refused_needs_no_end() {
+    let many = u64::try_from(MOST + 2).unwrap();
+    let mut backlog = Backlog::default();
+    for n in 1..=many {
+        let id = id(u128::from(n));
+        take(&mut backlog, n, &[Said::Asked(id)]);
+        backlog.begins(id, What::Asked);
+        backlog.failed(id, What::Asked, &refusal(), NOW);
+    }
+    assert!(is_put_off(&backlog, 1) && is_put_off(&backlog, 2));
+    take(&mut backlog, many + 1, &[Said::Ended(id(1), 1)]);
+    backlog.done(id(9), What::Asked);
+    for n in 100..=200 {
+        backlog.done(id(n), What::Asked);
+    }
+    assert_eq!(backlog.come_again(None), Some((id(2), 1)));
+    take(&mut backlog, many + 2, &[Said::Ended(id(2), 2)]);
+    assert!(backlog.open.iter().all(|m| m.what == What::Asked));
+}
+
+fn is_put_off(backlog: &Backlog, n: u128) -> bool {
+    backlog.put_off.iter().any(|put_off| put_off.id == id(n))
 }
 
 #[test]
@@ -133,7 +222,7 @@ fn more_than_there_is_room_for_at_once_is_told_all_the_same() {
     for n in 1..=5 * MOST {
         let id = id(n.try_into().unwrap());
         backlog.begins(id, What::Ended);
-        backlog.failed(id, What::Ended, &"❓".repeat(500), NOW);
+        backlog.failed(id, What::Ended, &Failed::in_doubt("❓".repeat(500)), NOW);
     }
     assert_eq!(backlog.open.len(), 5 * MOST);
     let written = serde_json::to_vec(&backlog).unwrap();
@@ -146,7 +235,7 @@ fn only_an_end_is_given_up() {
     take(&mut backlog, 1, &[Said::Asked(id(1))]);
     for _ in 0..2 * MAX_ATTEMPTS {
         backlog.begins(id(1), What::Asked);
-        let problem = "it could not be reached".repeat(20);
+        let problem = Failed::in_doubt("it could not be reached".repeat(20));
         assert!(!backlog.failed(id(1), What::Asked, &problem, NOW));
     }
     assert_eq!(backlog.attempts(id(1), What::Asked), 2 * MAX_ATTEMPTS);
@@ -155,7 +244,7 @@ fn only_an_end_is_given_up() {
     for _ in 0..MAX_ATTEMPTS {
         assert!(!last);
         backlog.begins(id(1), What::Ended);
-        last = backlog.failed(id(1), What::Ended, "500", NOW);
+        last = backlog.failed(id(1), What::Ended, &in_doubt(), NOW);
     }
     assert!(last && backlog.open.is_empty());
 }
@@ -168,7 +257,7 @@ fn a_full_backlog_fits_one_message_of_the_bus() {
         let id = id(u128::MAX - u128::from(n));
         take(&mut backlog, base + n, &[Said::Asked(id)]);
         backlog.begins(id, What::Asked);
-        backlog.failed(id, What::Asked, &"x".repeat(500), NOW);
+        backlog.failed(id, What::Asked, &Failed::unheard("x".repeat(500)), NOW);
         if let Some(message) = backlog.find_mut(id, What::Asked) {
             message.attempts = u32::MAX;
         }
@@ -197,7 +286,7 @@ fn refused(count: u64) -> Backlog {
         take(&mut backlog, n, &[Said::Asked(id)]);
         for _ in 0..=u32::from(n == 1) {
             backlog.begins(id, What::Asked);
-            backlog.failed(id, What::Asked, "it answered 400", NOW);
+            backlog.failed(id, What::Asked, &in_doubt(), NOW);
         }
     }
     backlog
@@ -257,9 +346,9 @@ fn what_made_room_comes_again_in_turn() {
 fn what_made_room_may_have_been_heard() {
     let many = u64::try_from(MOST + 1).unwrap();
     let mut backlog = refused(many);
-    assert!(backlog.is_put_off(id(1)));
+    assert!(is_put_off(&backlog, 1));
     take(&mut backlog, many + 1, &[Said::Ended(id(1), 1)]);
-    assert!(!backlog.is_put_off(id(1)) && backlog.holds(id(1), What::Ended));
+    assert!(!is_put_off(&backlog, 1) && backlog.holds(id(1), What::Ended));
     // Told after all, by an attempt that was on its way.
     let mut backlog = refused(many);
     backlog.done(id(1), What::Asked);

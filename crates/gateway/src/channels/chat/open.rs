@@ -8,7 +8,9 @@ use crate::gateway::Gateway;
 use crate::lookup;
 use crate::projection::Card;
 use askbus_domain::ClarifyId;
-use askbus_domain::text_channel::{Chat, EndedHere, Listed, Mentions, Reply, Tag, WaitingHere};
+use askbus_domain::text_channel::{
+    Chat, EndedHere, Listed, Mentions, Reply, Tag, WaitingHere, named_of_others,
+};
 use askbus_wire::error::WireError;
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ pub(super) struct Open {
     /// What ended last.
     pub last: Option<Arc<Card>>,
     pub chat: Chat,
+    /// What the channel tells of and this person may not answer.
+    others: Vec<Arc<Card>>,
     names: Vec<Tag>,
 }
 
@@ -39,6 +43,9 @@ impl Open {
         let put_here = |card: &Card| !card.settled_at_once() && mine(card);
         let mentions = reply.mentions();
         let (_, waiting) = gateway.feed.pending(&viewer, mine, usize::MAX);
+        let of_others =
+            |card: &Card| mentions.concern(card.id()) && !mine(card) && channel.tells(card);
+        let (_, others) = gateway.feed.pending(&viewer, of_others, MOST_NAMED);
         let concerned = |card: &Card| mentions.concern(card.id()) && put_here(card);
         let (_, mut ended) = gateway.feed.settled(&viewer, concerned, MOST_NAMED);
         let (_, last) = gateway.feed.settled(&viewer, put_here, 1);
@@ -63,6 +70,7 @@ impl Open {
             chat,
             waiting,
             ended,
+            others,
             last: last.into_iter().next(),
             names: names(gateway, channel),
         })
@@ -71,6 +79,13 @@ impl Open {
     pub(super) fn card(&self, id: ClarifyId) -> Option<&Arc<Card>> {
         let mut all = self.waiting.iter().chain(&self.ended);
         all.find(|card| card.id() == id)
+    }
+
+    /// The question of somebody else in this chat that a reply names.
+    pub(super) fn of_others(&self, reply: &Reply<'_>) -> Option<&Arc<Card>> {
+        let ids: Vec<ClarifyId> = self.others.iter().map(|card| card.id()).collect();
+        let named = named_of_others(&self.chat, &ids, reply)?;
+        self.others.iter().find(|card| card.id() == named)
     }
 
     /// One of them, the oldest that waits if there is one.

@@ -4,7 +4,7 @@ use super::super::Channel;
 use super::later::Later;
 use crate::projection::Card;
 use crate::submit::{Judged, NotSent};
-use askbus_domain::text_channel::{Button, Put, Telling};
+use askbus_domain::text_channel::{Button, Telling};
 use askbus_domain::{Clarification, GoesOn, Outcome};
 use askbus_wire::messages::InboxReply;
 
@@ -69,7 +69,7 @@ pub(super) fn next(
     (telling, tag): (Telling, &str),
 ) -> Said {
     let mut lines = telling.noted(done, clarification.questions.len());
-    let put = Put::of(clarification, next, tag, telling.0);
+    let put = channel.put(clarification, next, tag, telling.0);
     lines.extend(put.messages(&channel.limits));
     Said {
         buttons: put.buttons(&channel.limits),

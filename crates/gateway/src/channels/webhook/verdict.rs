@@ -108,5 +108,6 @@ async fn attempt(
     let Way::Webhook { target, signing } = &channel.way else {
         return Err("it is no webhook".to_owned());
     };
-    super::post(gateway, (target, signing), id, body.clone()).await
+    let posted = super::post(gateway, (target, signing), id, body.clone()).await;
+    posted.map_err(|failed| failed.problem)
 }
