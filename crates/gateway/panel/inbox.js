@@ -41,7 +41,7 @@ const UNFOLDED = 3;
  * @property {import('./telling.js').Teller} teller
  */
 
-/** @type {(request: import('./types.js').Request) => void} */
+/** @type {(request: {session_id: string, clarify_id: string}) => void} */
 const NOBODY_LOOKS = () => {};
 
 /** How long until a hold is asked for again that the service could not take just now. */
@@ -55,7 +55,7 @@ export class Inbox {
   recent = null;
   /** @type {import('./delivery.js').Delivery|null} */
   delivery = null;
-  /** Called when something left the list because it is over. */
+  /** Called when something left the list because it is over, or is told otherwise there. */
   retired = NOBODY_LOOKS;
   #parts;
   #list;
@@ -129,6 +129,7 @@ export class Inbox {
       recent: this.recent,
       delivery: this.delivery,
       draft: (id) => this.#onDraft(id, message),
+      passedOn: () => this.retired(message),
       planned: () => {
         this.#dirty = true;
       },

@@ -160,7 +160,10 @@ function lateLine(item, late, actions) {
   if (mine && late.may_pass_on === true) {
     const pass = button('pass-on', 'quiet small', 'action.pass_on');
     pass.addEventListener('click', () => {
-      pass.disabled = actions.passOn(item, late);
+      if (!actions.passOn(item, late)) return;
+      // A button that is off has no focus.
+      pass.closest('details')?.querySelector('summary')?.focus({ preventScroll: true });
+      pass.disabled = true;
     });
     line.append(pass);
   }

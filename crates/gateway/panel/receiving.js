@@ -1,5 +1,6 @@
 /** What the service says, object by object, and what each means for the inbox. */
 import { judgeRefusal } from './delivery.js';
+import { whereTo } from './late.js';
 import { learnLimits } from './limits.js';
 import { readOutcome } from './outcome.js';
 import { notice } from './page.js';
@@ -18,6 +19,7 @@ import { readRequest } from './store.js';
  * @property {import('./delivery.js').Delivery|null} delivery
  * @property {(id: string) => void} draft Somebody wrote.
  * @property {() => void} planned A plan changed.
+ * @property {() => void} passedOn A late answer was sent on, or was not.
  * @property {(pending: Set<string>, gone: Set<string>|null) => void} ready All that waits was said; and, if
  *   that was said too, of which of them the asker is gone.
  */
@@ -62,7 +64,10 @@ export function receive(message, to) {
       break;
     case 'clarify.passed_on':
       store.passedOn(id, message.goes_on ?? null, null);
+      // A card shows it itself; a row that says the same as before would say nothing.
+      if (message.passed_on === false && !store.get(id)) notice(whereTo(message.goes_on ?? null));
       recent?.refreshSoon();
+      to.passedOn();
       break;
     case 'clarify.draft':
       to.draft(id);

@@ -84,8 +84,12 @@ export class RecentView {
       .slice(0, LIMIT);
     this.#known = new Map(items.map((item) => [item.clarify_id, item]));
     const shown = items.filter((item) => !this.#hidden(item.clarify_id));
+    const before = [...this.#rows].find(([, { row }]) => row.contains(document.activeElement))?.[0];
     this.#rows = new Map(shown.map((item) => [item.clarify_id, this.#drawn(item)]));
     arrange(this.#list, [...this.#rows.values()].map(({ row }) => row));
+    // Who was in a row that says something else now is in it still.
+    const row = before === undefined ? undefined : this.#rows.get(before)?.row;
+    if (row && !row.contains(document.activeElement)) row.querySelector('a')?.focus({ preventScroll: true });
     this.#empty.hidden = shown.length > 0;
     // Who has answered before knows how it is asked.
     byId('empty-how').hidden = items.length > 0;
@@ -139,7 +143,10 @@ export class RecentView {
       const button = el('button', { type: 'button', class: 'quiet small', 'data-action': 'pass-on' });
       label(button, 'action.pass_on');
       button.addEventListener('click', () => {
-        button.disabled = this.#passOn(item, late);
+        if (!this.#passOn(item, late)) return;
+        // A button that is off has no focus.
+        button.closest('li')?.querySelector('a')?.focus({ preventScroll: true });
+        button.disabled = true;
       });
       line.append(button);
     }

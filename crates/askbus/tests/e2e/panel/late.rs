@@ -1,7 +1,7 @@
 //! Answers that come too late: the card says where they go, and their author sends them on.
 
 use super::{fresh_link, says};
-use crate::support::{BINARY, ask, asked, choose, id, one_question};
+use crate::support::{BINARY, ask, asked, choose, id, one_question, words};
 use anyhow::Result;
 use askbus_testkit::{AskbusUp, Browser, McpStdio, Signal};
 use serde_json::{Value, json};
@@ -147,5 +147,57 @@ async fn a_late_answer_of_an_earlier_visit_is_sent_on_from_the_history() -> Resu
     .await?;
     let left = format!("return document.querySelectorAll(\"{row} button\").length");
     assert_eq!(browser.run(&left).await?, 0);
+    let place = format!("return document.activeElement.closest(\"{row}\") !== null");
+    assert_eq!(browser.run(&place).await?, true);
+    browser.close().await
+}
+
+// contract: E6 E12
+#[tokio::test]
+async fn who_looks_at_a_question_sees_that_their_late_words_went_on_or_did_not() -> Result<()> {
+    let up = AskbusUp::start(BINARY).await?;
+    let person = up.person().await?;
+    let mut agent = McpStdio::connect(up.askbus(), &["mcp"]).await?;
+    let (asking, gone) = ask(up.askbus(), &person, "Of a script?", &[]).await?;
+    agent
+        .call(
+            1,
+            "ask_user",
+            one_question("Of an agent?", &["red", "blue"]),
+        )
+        .await?;
+    let shown = asked(&person, "Of an agent?").await?;
+    person.answer(&gone, &words("first")).await?;
+    asking.finish().await?;
+    person.answer(id(&shown), &choose("o1")).await?;
+    agent.reply(1).await?;
+    let browser = Browser::open(1100, 960).await?;
+    browser.goto(&fresh_link(&person).await?).await?;
+    let second = json!({"answers": [{"question_id": "q1", "text": "rather this"}]});
+    for (question, told) in [
+        (gone.as_str(), "the agent that asked is gone for good"),
+        (id(&shown), "It reaches the agent with its next result."),
+    ] {
+        assert_eq!(person.answer(question, &second).await?.status, 409);
+        browser
+            .goto(&format!("{}/#/question/{question}", up.url()))
+            .await?;
+        browser.click("#past button[data-action=pass-on]").await?;
+        let place = if question == gone {
+            "#notice-text"
+        } else {
+            "#past .recent-late"
+        };
+        says(&browser, place, told).await?;
+    }
+    // What went nowhere may be tried again, and what went on is not offered any more.
+    let left = "return document.querySelectorAll('#past button[data-action=pass-on]').length";
+    assert_eq!(browser.run(left).await?, 0);
+    browser
+        .goto(&format!("{}/#/question/{gone}", up.url()))
+        .await?;
+    browser
+        .find("#past button[data-action=pass-on]:enabled")
+        .await?;
     browser.close().await
 }
