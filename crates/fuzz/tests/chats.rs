@@ -150,7 +150,10 @@ fn check(chat: &Chat, text: &str, about: Option<&str>) {
         Understood::Which { of: several } => {
             let each: BTreeSet<ClarifyId> = several.iter().copied().collect();
             assert!(!each.is_empty() && each.len() == several.len(), "{text:?}");
-            assert!(each.into_iter().all(|id| !of(id).first().question.is_empty()));
+            assert!(
+                each.into_iter()
+                    .all(|id| !of(id).first().question.is_empty())
+            );
         }
         Understood::Holds { id } | Understood::Over { id } => {
             assert!(!of(id).first().question.is_empty());
