@@ -17,7 +17,8 @@ impl Default for WaitingLimits {
     fn default() -> Self {
         Self {
             credential: 1_000,
-            tenant: 10_000,
+            // Far more than a team has: many credentials together are no flood.
+            tenant: 200_000,
         }
     }
 }
