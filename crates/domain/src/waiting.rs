@@ -16,8 +16,9 @@ pub struct WaitingLimits {
 impl Default for WaitingLimits {
     fn default() -> Self {
         Self {
-            credential: 1_000,
-            // Far more than a team has: many credentials together are no flood.
+            // All agents of one machine share a credential, and ten thousand questions are to wait at ease;
+            // this only keeps one of them from having the whole tenant, and memory, to itself.
+            credential: 150_000,
             tenant: 200_000,
         }
     }

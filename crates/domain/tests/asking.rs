@@ -207,10 +207,10 @@ fn so_many_may_wait_of_a_credential_and_of_a_tenant() {
     let refused = |limit, whose| Err(Rejection::TooManyWaiting { limit, whose });
     for (of_credential, of_tenant, expected) in [
         (0, 0, Ok(())),
-        (999, 199_999, Ok(())),
-        (1_000, 1_000, refused(1_000, Whose::Credential)),
+        (149_999, 199_999, Ok(())),
+        (150_000, 150_000, refused(150_000, Whose::Credential)),
         (0, 200_000, refused(200_000, Whose::Tenant)),
-        (5_000, 300_000, refused(1_000, Whose::Credential)),
+        (160_000, 300_000, refused(150_000, Whose::Credential)),
     ] {
         let waiting = Waiting {
             of_credential,

@@ -15,8 +15,8 @@ use std::time::Instant;
 
 /// Questions that wait in one session; a session may hold 32.
 const IN_SESSION: usize = 25;
-/// Questions of one asker that wait: as many as one credential may have.
-const OF_ASKER: usize = 1_000;
+/// Questions of one asker that wait, at most.
+const OF_ASKER: usize = 5_000;
 /// Calls on their way at the same time, per asker.
 const AT_ONCE: usize = 64;
 /// Answers of one person; the gateway lets each send 2 000 at once.
