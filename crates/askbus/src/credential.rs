@@ -104,7 +104,8 @@ fn issuer(config: &Config, dir: &Path) -> Result<Issuer, Failure> {
     }
     Issuer::open(dir).map_err(|error| {
         let named = dir.display();
-        let text = format!("{error}; make keys with `askbus credential init --signing-dir {named}`");
+        let text =
+            format!("{error}; make keys with `askbus credential init --signing-dir {named}`");
         Failure::new(USAGE, text)
     })
 }

@@ -49,7 +49,9 @@ pub(crate) fn token(config: &Config, role: Role) -> Result<String, Failure> {
         Token::Value(token) if is_token(&token) => Ok(token),
         Token::Value(name) => Err(Failure::new(
             CONFIG,
-            format!("setting credential: there is no file {name}, and a credential it is not either"),
+            format!(
+                "setting credential: there is no file {name}, and a credential it is not either"
+            ),
         )),
         Token::File(path) => match fs::read_to_string(&path) {
             Ok(text) => Ok(text.trim().to_owned()),

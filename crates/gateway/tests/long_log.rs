@@ -9,7 +9,8 @@
 mod world;
 
 use askbus_domain::{
-    AskerInfo, ClarifyId, Command, Dialect, PlanCommand, PlanId, ProfileId, TurnEnd, UpdateId, parse_plan,
+    AskerInfo, ClarifyId, Command, Dialect, PlanCommand, PlanId, ProfileId, TurnEnd, UpdateId,
+    parse_plan,
 };
 use serde_json::{Value, json};
 use world::{World, now};

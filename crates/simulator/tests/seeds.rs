@@ -62,7 +62,8 @@ macro_rules! regressions {
 
 regressions!(
     an_answer_whose_question_cannot_be_looked_up_is_named_in_the_reply = 1_749,
-    two_signs_of_life_are_lost_in_one_short_silence = 10_001_624
+    two_signs_of_life_are_lost_in_one_short_silence = 10_001_624,
+    a_plan_whose_turn_was_taken_away_is_shown_in_the_next_one = 30_019_336
 );
 
 #[test]

@@ -3,10 +3,10 @@
 
 use crate::fixture::{Log, ask, at, begin, cid, ctx, entry, id, person, response};
 use askbus_domain::{
-    Addressee, Answer, AnswerAction, AnswerEntry, AskerInfo, Clarification, ClarifyId, Command, ContextId,
-    Dialect, Event, Holder, Millis, OnTimeout, Parent, PlanCommand, PlanId, PolicyLayer, Presence,
-    ProfileId, Rejection, Response, Rights, Scope, Session, Timestamp, TurnEnd, WhenAbsent, Wish,
-    parse_plan,
+    Addressee, Answer, AnswerAction, AnswerEntry, AskerInfo, Clarification, ClarifyId, Command,
+    ContextId, Dialect, Event, Holder, Millis, OnTimeout, Parent, PlanCommand, PlanId, PolicyLayer,
+    Presence, ProfileId, Rejection, Response, Rights, Scope, Session, Timestamp, TurnEnd,
+    WhenAbsent, Wish, parse_plan,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -48,7 +48,8 @@ fn found<'a>(revisions: &'a Revisions<'_>, object: &Value) -> Option<(&'a Sessio
     shows(object, session, plan).then_some((*session, plan))
 }
 
-/// An update counts once, and its agent is told what it led to then.
+/// An update counts once in a turn, and its agent is told what it led to then. A process whose turn was
+/// taken from it means what it says in its next one too.
 pub fn check_planned(history: &History<'_>) -> Vec<String> {
     let revisions = revisions(history);
     let mut broken = Vec::new();
@@ -58,7 +59,7 @@ pub fn check_planned(history: &History<'_>) -> Vec<String> {
             continue;
         };
         let text = plan.steps.first().map(|step| step.step.as_str());
-        if !texts.insert((session, text)) {
+        if !texts.insert((session, &plan.plan_id, text)) {
             broken.push(format!("an update of {session} counts twice: {text:?}"));
         }
     }
