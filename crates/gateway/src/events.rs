@@ -52,10 +52,9 @@ pub(crate) async fn show(
         None | Some("") => None,
         Some(text) => Some(SessionId::new(text).map_err(|e| invalid(&e.to_string()))?),
     };
-    let Ok(_permit) = Arc::clone(&gateway.sockets).try_acquire_owned() else {
-        let message = "too many live connections; nothing was lost; try again in a moment";
-        return Err(Refusal::new(ErrorCode::RateLimited, message));
-    };
+    let _place = gateway
+        .live
+        .open(person.tenant(), &person.0.credential.subject)?;
     let _seat = Seat::sit(&gateway, &person, query.session.as_deref());
     let look = Look {
         gateway: &gateway,

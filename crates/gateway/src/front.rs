@@ -127,20 +127,34 @@ const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types askbus";
 
+/// Whether a response can only be part of a page. What holds for a page is not said with each of its
+/// many parts: it was a third of what a browser loads at first.
+fn is_part(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    kind.is_some_and(|kind| {
+        [&b"text/javascript"[..], b"text/css"]
+            .iter()
+            .any(|part| kind.starts_with(part))
+    })
+}
+
 fn harden(headers: &mut HeaderMap, api: bool) {
+    let part = is_part(headers);
     let mut put = |name: HeaderName, value: &'static str| {
         headers
             .entry(name)
             .or_insert(HeaderValue::from_static(value));
     };
-    put(header::CONTENT_SECURITY_POLICY, POLICY);
     put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    put(header::X_FRAME_OPTIONS, "DENY");
-    put(header::REFERRER_POLICY, "no-referrer");
-    put(
-        HeaderName::from_static("cross-origin-opener-policy"),
-        "same-origin",
-    );
+    if !part {
+        put(header::CONTENT_SECURITY_POLICY, POLICY);
+        put(header::X_FRAME_OPTIONS, "DENY");
+        put(header::REFERRER_POLICY, "no-referrer");
+        put(
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        );
+    }
     put(
         HeaderName::from_static("cross-origin-resource-policy"),
         "same-origin",

@@ -2,6 +2,7 @@
 
 use crate::channels::{self, ChannelTable};
 use crate::feed::Feed;
+use crate::live::Live;
 use crate::metrics::Figures;
 use crate::options::{GatewayError, Options};
 use crate::pace::Pace;
@@ -19,7 +20,7 @@ use axum::body::Body;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
@@ -31,8 +32,6 @@ const LIMITS: Limits = Limits {
     streams: 1_000,
     drain: Duration::from_secs(4),
 };
-/// Open sockets at most.
-const MAX_SOCKETS: usize = 2_048;
 /// The tenant of a single machine.
 const LOCAL_TENANT: &str = "local";
 
@@ -60,7 +59,7 @@ pub(crate) struct Gateway {
     pub pace: Pace,
     /// A draft a second per person.
     pub draft_pace: Pace,
-    pub sockets: Arc<Semaphore>,
+    pub live: Arc<Live>,
     pub tasks: TaskTracker,
     pub shutdown: CancellationToken,
 }
@@ -147,7 +146,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Hand
         figures: Figures::default(),
         pace: Pace::new(PACE.0, PACE.1),
         draft_pace: Pace::new(1.0, 1.0),
-        sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
+        live: Arc::default(),
         tasks: tasks.clone(),
         shutdown: stop.clone(),
     });

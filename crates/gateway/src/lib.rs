@@ -18,6 +18,7 @@ mod front;
 mod fuzz;
 mod gateway;
 mod history;
+mod live;
 mod lookup;
 mod markdown;
 mod mcp;

@@ -90,10 +90,9 @@ pub(crate) async fn open(
         let message = "this route takes WebSocket connections only";
         return Err(Refusal::new(ErrorCode::InvalidRequest, message));
     };
-    let Ok(permit) = Arc::clone(&gateway.sockets).try_acquire_owned() else {
-        let message = "too many live connections; nothing was lost; try again in a moment";
-        return Err(Refusal::new(ErrorCode::RateLimited, message));
-    };
+    let place = gateway
+        .live
+        .open(person.tenant(), &person.0.credential.subject)?;
     // The upgrade runs on a task of the framework's; the token makes shutdown wait for it.
     let token = gateway.tasks.token();
     let upgrade = upgrade
@@ -101,7 +100,7 @@ pub(crate) async fn open(
         .max_message_size(MAX_FRAME_BYTES)
         .max_frame_size(MAX_FRAME_BYTES);
     let response = upgrade.on_upgrade(move |socket| async move {
-        let _held = (permit, token);
+        let _held = (place, token);
         Socket::run(gateway, person, trace, speech, &query, socket).await;
     });
     Ok(response.into_response())

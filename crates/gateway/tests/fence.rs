@@ -303,6 +303,14 @@ async fn every_response_is_hardened() {
         let cached = if path == "/" { "no-cache" } else { "no-store" };
         assert_eq!(header("cache-control"), cached, "{path}");
     }
+    // What can only be part of a page says what concerns parts.
+    for path in ["/assets/app.js", "/assets/styles.css"] {
+        let response = world.http.get(world.url(path)).send().await.unwrap();
+        let headers = response.headers();
+        assert_eq!(headers["x-content-type-options"], "nosniff");
+        assert_eq!(headers["cross-origin-resource-policy"], "same-origin");
+        assert_eq!(headers.get("content-security-policy"), None);
+    }
     world.end().await;
 }
 

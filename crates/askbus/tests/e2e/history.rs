@@ -56,7 +56,7 @@ async fn the_history_is_filtered_and_exported_in_the_terminal() -> Result<()> {
     for (filters, found) in [
         (&["--all"][..], &all[..]),
         (&["--limit", "2"], &all[..2]),
-        (&["--limit", "0"], &[]),
+        (&["--limit", "1"], &all[..1]),
         (&["--session", "paint"], &["Anybody?", "Paint it red?"]),
         (&["--reason", "timeout"], &["Anybody?"]),
         (&["--reason", "timeout", "--reason", "response"], &all),
