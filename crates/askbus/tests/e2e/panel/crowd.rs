@@ -151,8 +151,8 @@ async fn a_cold_load_is_small() -> Result<()> {
         sum(2)
     );
     assert!(files.len() > 20, "{loaded}");
-    assert!(sum(1) < 100_000, "{} bytes: {loaded}", sum(1));
-    // With nothing of it in the browser, not even what the page of the link needs: the files alone.
+    // A browser estimates 300 bytes of headers for each, and has some files already, so that this is no
+    // measure. With nothing of it in the browser, not even what the page of the link needs: the files alone.
     let uncached = json!({"cacheDisabled": true});
     browser.devtools("Network.enable", json!({})).await?;
     browser
