@@ -54,9 +54,7 @@ pub enum InvalidAnswer {
         field: &'static str,
     },
     /// The question is over, and it keeps as many late answers as it may.
-    #[error(
-        "the question is over, and {limit} answers {whose} came late already; this one is not taken"
-    )]
+    #[error("{limit} answers {whose} came late already, and this one is not taken")]
     TooManyLate {
         /// How many it keeps.
         limit: usize,
